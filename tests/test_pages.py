@@ -41,7 +41,7 @@ REASONS = {
     "a Lichess account": 3,
     "another program": 3,
     "several machines": 3,
-    "data of your own": 1,
+    "data of your own": 2,
 }
 # What is asked of a machine, and what is asked of it here. Each must occur on some page.
 LITTLE = "--epochs 1 --batch 32 --threads 1"  # of a training

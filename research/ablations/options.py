@@ -34,7 +34,9 @@ OTHER_KINDS = {"search", "bestfirst_batch", "bestfirst_quiet"} | {
     "bestfirst_ordering",
     "bestfirst_file",
 }
-TREE_OPTIONS = tuple(option for option in OPTIONS if option.name not in OTHER_KINDS)
+TREE_OPTIONS = tuple(
+    option for option in OPTIONS if option.name not in OTHER_KINDS and option.visibility != "debug"
+)
 KINDS = (*RULES, *(rule + CONTEMPT for rule, entry in RULES.items() if entry.may_freeze))
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"

@@ -17,7 +17,7 @@ import pytest
 
 from kibitz.arena.match.elo import expected_score
 from kibitz.arena.tuning import study as study_module
-from kibitz.arena.tuning.config import Tuning, as_toml, parameters_of
+from kibitz.arena.tuning.config import Tuning, as_toml, command_of, parameters_of
 from kibitz.arena.tuning.loop import (
     Confirmation,
     best_of,
@@ -267,6 +267,22 @@ def test_without_a_match_nothing_is_confirmed() -> None:
 def test_wrong_settings_are_named(more: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match=named):
         parameters_of(tuning_of(**more))
+
+
+def test_constants_stand_for_all_numbers_of_alphabeta() -> None:
+    tuning = tuning_of(parameters=("constants",), method="spsa", player="material")
+    names = [parameter.name for parameter in parameters_of(tuning)]
+    assert "NullMoveReduction" in names
+    assert "AbortShare" not in names  # without a clock it changes nothing
+    timed = tuning_of(parameters=("constants",), method="spsa", player="material", tc="1+0.01")
+    assert "AbortShare" in [parameter.name for parameter in parameters_of(timed)]
+
+
+def test_the_command_that_tests_values_names_those_that_changed() -> None:
+    tuning = tuning_of(parameters=("NullMoveReduction", "DeltaMargin"), player="material")
+    values, defaults = {"NullMoveReduction": 4, "DeltaMargin": 180}, {"NullMoveReduction": 3}
+    command = command_of(tuning, values, {**defaults, "DeltaMargin": 180})
+    assert command == "kibitz match material,NullMoveReduction=4 material --sprt 0 5 --nodes 1000"
 
 
 def test_a_range_follows_from_the_step_and_the_player() -> None:

@@ -13,7 +13,7 @@ from kibitz.position.board import Board
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.params import Settings
 from kibitz.search.searcher import BaseSearcher
-from kibitz.uci.options import all_options
+from kibitz.uci.options import announced
 from kibitz.uci.protocol import StandardInput
 from tests.uci.scripted import Gui
 
@@ -39,7 +39,7 @@ def test_the_handshake_lists_every_option_with_its_range(gui: Gui) -> None:
     assert lines[0].startswith("id name Kibitz ")
     assert lines[1].startswith("id author ")
     names = {line.split(" type ")[0].removeprefix("option name ") for line in lines[2:-1]}
-    assert names == {row.uci for row in all_options()} | {"Clear Hash"}
+    assert names == {row.uci for row in announced()} | {"Clear Hash"}
     assert "option name MultiPV type spin default 1 min 1 max 500" in lines
     assert "option name UCI_ShowWDL type check default false" in lines
     # What lichess-bot and cutechess set without asking.
@@ -270,7 +270,7 @@ def test_values_out_of_range_are_named_and_change_nothing(gui: Gui) -> None:
 
 
 def test_every_option_is_refused_while_searching_and_beyond_its_range(gui: Gui) -> None:
-    rows = all_options()
+    rows = announced()
     gui.say("position startpos", "go infinite")
     gui.expect("info depth")
     for row in rows:

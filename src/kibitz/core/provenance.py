@@ -78,7 +78,7 @@ def described(result: Mapping[str, Any]) -> dict[str, Any]:
 def _provenance(run: _Run, result: Mapping[str, Any]) -> dict[str, Any]:
     about = {
         "version": kibitz.__version__,
-        "commit": commit(),
+        "commit": commit(Path(kibitz.__file__).parents[2]),
         "command": run.command,
         "seed": _seed_of(result, run.options.get("seed")),
         "networks": {name: _text(digest) for name, (_, digest) in sorted(run.networks.items())},
@@ -105,9 +105,8 @@ def _seed_of(result: Mapping[str, Any], given: object) -> object:
 
 
 @cache
-def commit() -> str:
-    """The commit of the checkout, with a + if files differ from it; empty without a checkout."""
-    root = Path(kibitz.__file__).parents[2]
+def commit(root: Path) -> str:
+    """The commit of a checkout, with a + if files differ from it; empty if it is none."""
     if not (root / ".git").exists() or shutil.which("git") is None:
         return ""
     command = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+"]

@@ -270,6 +270,18 @@ class Engine:
         """The move to play, what is expected after it, and a report; movetime in milliseconds."""
         return self.begin(board, _merged(limits, nodes, movetime, depth)).run()
 
+    def best_at(self, board: Board, nodes: int) -> Report | None:
+        """What `play` finds with so many nodes, sooner, for games by the thousand.
+
+        The report is of the best move alone, and nothing can stop the search; None if the search
+        that is set has no such way.
+        """
+        if self._options.limited_elo is not None:
+            return None
+        with self._state:
+            self._refuse_while_searching("no second search")
+        return self._prepared(self._searched, nodes).best_at(board, nodes)
+
     def analyse(
         self,
         board: Board,

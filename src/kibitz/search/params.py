@@ -29,6 +29,7 @@ from kibitz.core.options import (
     read,
     setting,
 )
+from kibitz.search.alphabeta.constants import NAMES, Constants
 from kibitz.search.mcts.rules.parameters import OFF, Puct, RuleName, names_with
 
 # --- where an option has an effect ----------------------------------------------------------------
@@ -53,7 +54,7 @@ _ALL_KINDS = frozenset(
     | {"syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_fastest"}
 )
 HEEDED = {
-    "alphabeta": _ALL_KINDS | {"syzygy_depth", "syzygy_share"},
+    "alphabeta": _ALL_KINDS | {"syzygy_depth", "syzygy_share", *NAMES},
     "bestfirst": _ALL_KINDS
     | {"bestfirst_batch", "bestfirst_quiet", "bestfirst_ordering", "bestfirst_file"},
 }
@@ -159,8 +160,11 @@ SearchName: TypeAlias = Literal["auto", "mcts", "alphabeta", "bestfirst"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The options of a search, checked on construction; change it with `with_` or `parse`."""
+class Settings(Constants):
+    """The options of a search, checked on construction; change it with `with_` or `parse`.
+
+    The numbers of alpha-beta (alphabeta/constants.py) are among them, hidden.
+    """
 
     # --- resources and limits
     threads: int = number("Threads", 1, 1, 512, 0, "search threads", INLINE, visibility="always")

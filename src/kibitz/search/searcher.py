@@ -171,6 +171,13 @@ class BaseSearcher(ABC):
     def end(self) -> None:  # noqa: B027 - optional
         """End the threads, once and for all."""
 
+    def best_at(self, board: Board, nodes: int) -> Report | None:  # noqa: ARG002 - optional
+        """The best move that so many nodes find, alone, with as little beside it as can be.
+
+        It is the move, with the score, of a search with that limit; None if there is no such way.
+        """
+        return None
+
     @property
     def visits(self) -> int:
         """Visits of the root, where the clock goes by those."""

@@ -8,6 +8,7 @@ where a search takes one or two.
 from __future__ import annotations
 
 import math
+import os
 import re
 import select
 import subprocess
@@ -57,8 +58,13 @@ class SearchAnswer(NamedTuple):
 class Program:
     """A running program; whatever goes wrong ends it, and a new one has to be made."""
 
-    def __init__(self, command: Sequence[str], patience: float = PATIENCE) -> None:
-        """Start it; it has `patience` seconds for any answer."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        patience: float = PATIENCE,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it, with these variables beside ours; it has `patience` seconds for any answer."""
         self.name = ""
         self._patience, self._wait = patience, patience
         self._deadline = time.monotonic() + patience
@@ -71,6 +77,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                env=None if environment is None else {**os.environ, **environment},
             )
         except OSError as error:
             raise InputError(f"cannot start ({error.strerror})", value=command[0]) from error
@@ -222,10 +229,14 @@ class UciClient(Program):
     """A running UCI program."""
 
     def __init__(
-        self, command: Sequence[str], options: Mapping[str, str], patience: float = PATIENCE
+        self,
+        command: Sequence[str],
+        options: Mapping[str, str],
+        patience: float = PATIENCE,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start a program; it has `patience` seconds to be ready, and for any later answer."""
-        super().__init__(command, patience)
+        super().__init__(command, patience, environment)
         self.options: dict[str, ProgramOption] = {}  # by names in lower case
         self._chess960 = False
         try:

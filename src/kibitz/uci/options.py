@@ -52,10 +52,18 @@ class UciOptions:
 
 
 def all_options() -> list[Option]:
-    """Every option there is, the usual ones first."""
+    """Every option there is, the usual ones first; the last ones are not announced."""
     own = options_of(UciOptions)
     options = (*OPTIONS, *options_of(EngineOptions), *own)
-    return sorted(options, key=lambda option: option.visibility != "always" and option not in own)
+    order = ("always", "expert", "debug")
+    return sorted(
+        options, key=lambda option: 0 if option in own else order.index(option.visibility)
+    )
+
+
+def announced() -> list[Option]:
+    """Those that a GUI is told of; the numbers of alpha-beta are for matches and tunings."""
+    return [option for option in all_options() if option.visibility != "debug"]
 
 
 def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]:
@@ -65,7 +73,7 @@ def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]
     """
     set_here = {name: value for table in values for name, value in vars(table).items()}
     lines = []
-    for option in all_options():
+    for option in announced():
         if option.name in set_here and (files or not option.names_files):
             option = option._replace(default=set_here[option.name])
         lines.append(option.line)
@@ -106,7 +114,7 @@ def _known_networks() -> list[str]:
 def option_table() -> str:
     """All options as a table in Markdown."""
     headings = ("option", "default", "range", "what it does", "only", "measured")
-    return markdown_table(headings, [_row(option) for option in all_options()])
+    return markdown_table(headings, [_row(option) for option in announced()])
 
 
 def _row(option: Option) -> tuple[str, ...]:

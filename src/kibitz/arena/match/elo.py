@@ -355,6 +355,25 @@ class Sprt:
         return f"LLR: {llr:.2f} ({100 * share:.1f}%) {bounds}"
 
 
+class RunningTest:
+    """A test as the pairs of a match come in; they count in the order of the schedule.
+
+    So the verdict, and the pairs that it rests on, are the same however many are played at once.
+    """
+
+    def __init__(self, sprt: Sprt) -> None:
+        self._sprt = sprt
+        self.pairs = Pairs()
+        self.verdict: Verdict | None = None
+
+    def advance(self, points: Callable[[int], tuple[float, float] | None]) -> Verdict | None:
+        """Count further pairs; `points` are the first player's in a pair, None until it ends."""
+        while self.verdict is None and (pair := points(self.pairs.total)) is not None:
+            self.pairs = self.pairs.plus(*pair)
+            self.verdict = self._sprt.verdict(self.pairs)
+        return self.verdict
+
+
 # --- likeliest distributions ----------------------------------------------------------------------
 
 

@@ -132,6 +132,17 @@ class Results:
                 pairs = pairs.plus(points_of(game, player), points_of(second, player))
         return pairs
 
+    def pair(self, number: int) -> tuple[float, float] | None:
+        """The first player's points in a pair of a match of two; None until both have ended."""
+        games = self._games.get(2 * number), self._games.get(2 * number + 1)
+        if games[0] is None or games[1] is None:
+            return None
+        return points_of(games[0], 0), points_of(games[1], 0)
+
+    def first(self, pairs: int) -> Results:
+        """Those of so many pairs at the beginning of the schedule."""
+        return Results({n: game for n, game in self._games.items() if n < 2 * pairs})
+
     def forfeits(self, player: int) -> Counter[str]:
         """How often a player forfeited, by the reason."""
         lost = (game for game in self.games if game.loser == player)

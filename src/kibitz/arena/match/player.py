@@ -151,6 +151,12 @@ class EnginePlayer:
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
         """Search; a search that goes on when patience ends is stopped."""
+        if limits.nodes is not None and limits == Limits(nodes=limits.nodes):
+            started = time.perf_counter()
+            report = self._engine.best_at(board, limits.nodes)
+            if report is not None:
+                spent, best = _since(started), report.best
+                return Answer(best.moves[0], spent, best.score, report.depth, report.nodes)
         heads: list[Head] = []
 
         def listen(report: Report) -> None:
@@ -255,7 +261,9 @@ class ProgramPlayer(ABC, Generic[Client]):
 
 
 class UciPlayer(ProgramPlayer[UciClient]):
-    """A UCI program."""
+    """A UCI program; `environment` are variables that it gets beside ours."""
+
+    environment: Mapping[str, str] | None = None
 
     @property
     def resources(self) -> tuple[str, str]:
@@ -271,7 +279,7 @@ class UciPlayer(ProgramPlayer[UciClient]):
         for name in self._options:
             if name.casefold() in MANAGED:
                 raise InputError("a match sets this option", value=name)
-        client = UciClient(self._command, self._options, seconds)
+        client = UciClient(self._command, self._options, seconds, self.environment)
         for name in SWITCHED_OFF:
             option = client.options.get(name.casefold())
             if option is not None and option.default == "true" and name.casefold() not in given:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from kibitz.arena.match.elo import Sprt
+from kibitz.arena.match.elo import RunningTest, Sprt
 from kibitz.arena.match.game import Aborted, Control, Seat, Terms, play_game
 from kibitz.arena.match.journal import Journal, MatchHeader, PlayedGame, Results
 from kibitz.arena.match.player import START_MS, Player, PlayerError, ProgramPlayer
-from kibitz.arena.match.spec import Spec
+from kibitz.arena.match.spec import Spec, needs_limits
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop, say
 from kibitz.core.workers import cluster, in_processes, in_threads, never
@@ -96,7 +96,7 @@ class Setup:
             fix = f"give 1 to {MOST_WORKERS}"
             raise InputError("--concurrency", value=self.concurrency, fix=fix)
         for spec in self.players:
-            if spec.kind in ("engine", "uci") and not self.control_of(spec).limited:
+            if needs_limits(spec) and not self.control.limited:
                 fix = "give --tc, --movetime, --nodes or --depth"
                 raise InputError("a player without limits never moves", value=spec.name, fix=fix)
 
@@ -146,7 +146,16 @@ def run(
             in_threads(match.work, setup.concurrency)
     else:
         match.work_elsewhere()
-    return Results(journal.games)
+    return counted(setup, journal)
+
+
+def counted(setup: Setup, journal: Journal) -> Results:
+    """The games that count: what ended beside the pair that decided a test is left out."""
+    results = Results(journal.games)
+    if setup.sprt is None:
+        return results
+    test = RunningTest(setup.sprt)
+    return results if test.advance(results.pair) is None else results.first(test.pairs.total)
 
 
 class Table:
@@ -192,6 +201,7 @@ class _Match:
             pairing for pairing in setup.pairings() if pairing.number not in journal.games
         )
         self._lock = threading.Lock()
+        self._test = None if setup.sprt is None else RunningTest(setup.sprt)
         self._failed = False
 
     def work(self) -> None:
@@ -225,8 +235,8 @@ class _Match:
             return next(self._to_play, None)
 
     def _decided(self) -> bool:
-        sprt, results = self._setup.sprt, Results(self._journal.games)
-        return sprt is not None and sprt.verdict(results.pairs(0, 1)) is not None
+        test = self._test
+        return test is not None and test.advance(Results(self._journal.games).pair) is not None
 
     def _finish(self, game: PlayedGame) -> None:
         with self._lock:

@@ -4,13 +4,15 @@
 `uniform`, `material` and network files are the same engine with that evaluator; `random` and
 `greedy` need none. All of them play in this process.
 `uci:COMMAND` is a UCI program, `xboard:COMMAND` one of the xboard protocol. Options that are not
-the match's own are options of the engine or of the program.
+the match's own are options of the engine or of the program. Our engine with `checkout=FOLDER` is
+that of another checkout of Kibitz, in a process of its own.
 """
 
 from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -27,15 +29,24 @@ from kibitz.arena.match.player import (
 )
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.files import local_path, sha256_of
+from kibitz.core.provenance import commit
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
-from kibitz.nets.discover import at_work, files_of, halves, named, shipped_names, take_part
+from kibitz.nets.discover import (
+    NAMELESS,
+    at_work,
+    files_of,
+    halves,
+    named,
+    shipped_names,
+    take_part,
+)
 from kibitz.nets.load import SIMPLE, Backend
 from kibitz.search.method import changes_of
 from kibitz.search.params import Settings
 
 BUILT_IN: dict[str, type[Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
-OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
+OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend", "checkout")
 PLAYERS = ("kibitz", "default", "shipped", "random", "greedy", "uci:COMMAND", "xboard:COMMAND")
 PROGRAMS: dict[str, type[UciPlayer | XboardPlayer]] = {"uci": UciPlayer, "xboard": XboardPlayer}
 HASH = 64  # MiB for an engine unless an option says another: several play at the same time
@@ -46,7 +57,7 @@ class Spec:
     """A player as the user wrote it."""
 
     text: str  # as written
-    kind: str  # random, greedy, engine, uci or xboard
+    kind: str  # random, greedy, engine, checkout, uci or xboard
     what: str  # evaluator, network file or command
     name: str
     control: Control | None = None  # its own, instead of the match's
@@ -54,6 +65,7 @@ class Spec:
     preset: str = "default"
     rule: str = ""
     backend: str = ""
+    checkout: str = ""  # the folder of another Kibitz that plays
     is_named: bool = True  # False: a program, called by its command until it says its own name
 
     def engine(self) -> Engine:
@@ -73,6 +85,8 @@ class Spec:
     @property
     def identity(self) -> str:
         """The player as written, what is in its network, and what the settings file tells it."""
+        if self.kind == "checkout":
+            return f"{self.text} #{commit(Path(self.checkout))}"
         if self.kind != "engine":
             return self.text
         file = file_options(self.what)
@@ -95,6 +109,8 @@ class Spec:
 
     def facts(self) -> dict[str, Any]:
         """The network and the settings that are not the defaults, for results."""
+        if self.kind == "checkout":
+            return {"checkout": self.checkout, "commit": commit(Path(self.checkout))}
         settings = self.engine().settings.changed() if self.kind == "engine" else None
         return {"network": self.network, "settings": settings}
 
@@ -108,7 +124,17 @@ class Spec:
         if self.kind == "engine":
             base = Settings().with_(**changes_of(self.preset, self.rule))
             return EnginePlayer(self.engine(), base)
+        if self.kind == "checkout":
+            return self._from_checkout(start_ms)
         return PROGRAMS[self.kind](shlex.split(self.what), self.options, start_ms)
+
+    def _from_checkout(self, start_ms: float) -> UciPlayer:
+        """The program of another checkout, with its own code and the network that is named."""
+        network = {} if self.what in ("", "kibitz", *NAMELESS) else {"WeightsFile": self.what}
+        options = {"Hash": str(HASH), **network, **self.options}
+        player = UciPlayer([sys.executable, "-m", "kibitz", "uci"], options, start_ms)
+        player.environment = {"PYTHONPATH": str(Path(self.checkout) / "src")}
+        return player
 
 
 def parse_player(text: str) -> Spec:
@@ -122,7 +148,7 @@ def parse_player(text: str) -> Spec:
         if name in options:
             raise InputError(f"player {text}: {name} is given twice", value=value)
         options[name] = value
-    kind, what = _kind(head.strip())
+    kind, what = ("checkout", head.strip()) if "checkout" in options else _kind(head.strip())
     own = {name: options.pop(name) for name in OWN_OPTIONS if name in options}
     if own.get("backend", "auto") not in get_args(Backend):
         fix = did_you_mean(own["backend"], get_args(Backend))
@@ -134,12 +160,13 @@ def parse_player(text: str) -> Spec:
         text=text,
         kind=kind,
         what=what,
-        name=Path(name).name if kind == "engine" else name,
+        name=Path(name).name if kind in ("engine", "checkout") else name,
         control=_control(own),
         options=options,
         preset=own.get("preset", "default"),
         rule=own.get("rule", ""),
         backend=own.get("backend", ""),
+        checkout=_checkout(own) if kind == "checkout" else "",
         is_named="name" in own or kind not in PROGRAMS,
     )
     if kind == "engine":
@@ -155,6 +182,19 @@ def _option(text: str, part: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise InputError(f"player {text}", value=part, fix="options are written name=value")
     return name.strip(), value.strip()
+
+
+def _checkout(own: dict[str, str]) -> str:
+    """The folder of another Kibitz, absolute."""
+    folder = Path(own["checkout"]).expanduser().resolve()
+    if not (folder / "src" / "kibitz" / "__main__.py").is_file():
+        fix = "name the folder that has src/kibitz in it, as of git worktree add"
+        raise InputError("no checkout of Kibitz", value=own["checkout"], fix=fix)
+    for name in ("preset", "rule", "backend"):
+        if name in own:
+            fix = "give options of UCI"
+            raise InputError(f"{name} of another checkout", value=own[name], fix=fix)
+    return str(folder)
 
 
 def _kind(head: str) -> tuple[str, str]:
@@ -189,6 +229,11 @@ def _control(own: dict[str, str]) -> Control | None:
 def parse_players(texts: list[str]) -> list[Spec]:
     """Read several; players with the same name get numbers."""
     return told_apart([parse_player(text) for text in texts])
+
+
+def needs_limits(spec: Spec) -> bool:
+    """Whether a player thinks until something ends that, and has no limit of its own."""
+    return spec.kind in ("engine", "checkout", "uci") and spec.control is None
 
 
 def told_apart(specs: list[Spec]) -> list[Spec]:

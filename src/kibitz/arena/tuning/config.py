@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Literal, NamedTuple, TypeAlias
 
 from kibitz.arena.match.elo import Sprt
@@ -15,6 +16,7 @@ from kibitz.arena.match.spec import parse_player
 from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import Option, checked, find, options_of, setting, written
 from kibitz.engine.options import ALL_OPTIONS
+from kibitz.search.alphabeta.constants import OF_CLOCKS, Constants
 from kibitz.search.params import HEEDED
 from kibitz.train.config import TrainingSettings, from_file
 
@@ -23,6 +25,7 @@ Values: TypeAlias = dict[str, Number]
 Metric: TypeAlias = Literal["match", "points", "required", "loss"]
 Method: TypeAlias = Literal["tpe", "gp", "spsa"]
 
+ALL = "constants"  # stands for all numbers of alpha-beta among the parameters
 STEPS = 8  # of the option, up and down from its default, where no range is given
 LOWER_IS_BETTER = ("required", "loss")
 MAY_CHANGE = ("trials", "confirm", "confirm_tc", "sprt", "concurrency")  # while a tuning goes on
@@ -32,7 +35,7 @@ MAY_CHANGE = ("trials", "confirm", "confirm_tc", "sprt", "concurrency")  # while
 class Tuning:
     """Settings of a tuning."""
 
-    parameters: tuple[str, ...] = setting((), "what is tuned: NAME or NAME=LOW:HIGH[:log]")
+    parameters: tuple[str, ...] = setting((), "what is tuned: NAME, NAME=LOW:HIGH[:log], constants")
     metric: Metric = setting(
         "match",
         "games against the defaults; points or nodes required of suites; loss of a training",
@@ -138,12 +141,19 @@ class Parameter(NamedTuple):
 def parameters_of(tuning: Tuning) -> list[Parameter]:
     """The parameters of a tuning; the error names the one at fault."""
     read = _of_training if tuning.metric == "loss" else _of_search
-    parameters = [read(tuning, *text.partition("=")[::2]) for text in tuning.parameters]
+    parameters = [read(tuning, *text.partition("=")[::2]) for text in _listed(tuning)]
     names = [parameter.name for parameter in parameters]
     for name in names:
         if names.count(name) > 1:
             raise InputError("a parameter given twice", value=name, fix="give it once")
     return parameters
+
+
+def _listed(tuning: Tuning) -> list[str]:
+    """The parameters by their names; `constants` stands for all numbers of alpha-beta."""
+    without = () if tuning.tc else OF_CLOCKS
+    every = [option.uci for option in options_of(Constants) if option.name not in without]
+    return [name for text in tuning.parameters for name in (every if text == ALL else [text])]
 
 
 def _of_search(tuning: Tuning, name: str, given: str) -> Parameter:
@@ -207,6 +217,15 @@ def player_with(tuning: Tuning, values: Mapping[str, Number]) -> str:
     return ",".join(
         [tuning.player, *(f"{name}={written(number)}" for name, number in values.items())]
     )
+
+
+def command_of(tuning: Tuning, values: Mapping[str, Number], defaults: Values) -> str:
+    """The command that tests some values against the defaults."""
+    changed = {name: value for name, value in values.items() if value != defaults[name]}
+    limits = f"--tc {tuning.tc}" if tuning.tc else f"--nodes {tuning.nodes}"
+    book = f" --openings {quote(tuning.openings)}" if tuning.openings else ""
+    players = f"{quote(player_with(tuning, changed))} {quote(tuning.player)}"
+    return f"kibitz match {players} --sprt {tuning.sprt[0]:g} {tuning.sprt[1]:g} {limits}{book}"
 
 
 def as_toml(parameters: list[Parameter], values: Mapping[str, Number]) -> str:

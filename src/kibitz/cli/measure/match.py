@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import math
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -26,13 +27,17 @@ from kibitz.arena.match.report import (
     title,
 )
 from kibitz.arena.match.runner import Setup, run, try_out
-from kibitz.arena.match.spec import introduced, parse_players
+from kibitz.arena.match.spec import introduced, needs_limits, parse_players
 from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
-from kibitz.core.log import Level, graceful_stop, progress, say
+from kibitz.core.files import write_bytes
+from kibitz.core.log import Level, graceful_stop, plain, progress, say
 from kibitz.core.options import setting
+from kibitz.core.provenance import described
+from kibitz.core.workers import processors
 from kibitz.data.openings import RANDOM_PLIES, chosen_openings, source_of
 
+GAMES, TEST_GAMES, TEST_NODES = 100, 20_000, 10_000  # unless they are given
 MOST_RANDOM_PLIES = 40  # random games are hardly ever level after more
 
 
@@ -55,7 +60,9 @@ class TimeFlags:
 class SprtFlags:
     """A test that ends the match once it is decided."""
 
-    sprt: tuple[float, float] | None = setting(None, "Stop between elo0, elo1.")
+    sprt: tuple[float, float] | None = setting(
+        None, "Stop between elo0, elo1: 0 5 shows a gain, -5 0 that nothing is lost."
+    )
     alpha: float = setting(0.05, "SPRT: error of accepting elo1.")
     beta: float = setting(0.05, "SPRT: error of accepting elo0.")
     model: Model = setting("normalised", "SPRT: what elo0 and elo1 are.")
@@ -108,21 +115,33 @@ TIMES, SPRT, TERMS = TimeFlags(), SprtFlags(), TermFlags()
 
 def match(
     *players: Annotated[str, Parameter(help="NAME[,option=value...]; see docs/matches.md.")],
-    games: Annotated[int, Parameter(help="Games between every two who meet.")] = 100,
+    games: Annotated[
+        int | None, Parameter(help="Between every two who meet; 100, of a test at most 20000.")
+    ] = None,
     times: Annotated[TimeFlags, FLAT] = TIMES,
     openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     plies: Annotated[int | None, Parameter(help="Longest opening; of random ones 8.")] = None,
     sprt: Annotated[SprtFlags, FLAT] = SPRT,
     gauntlet: Annotated[bool, Parameter(help="The first against all others.")] = False,
-    concurrency: Annotated[int, Parameter(help="Games at the same time.")] = 1,
+    concurrency: Annotated[
+        int | None,
+        Parameter(help="Games at the same time; 1, of a test without a clock one a processor."),
+    ] = None,
     seed: Annotated[int, Parameter(help="Of the openings' order and the players' choices.")] = 0,
     terms: Annotated[TermFlags, FLAT] = TERMS,
     resume: Annotated[Path | None, Parameter(help="Keep games here, and go on from it.")] = None,
     pgn: Annotated[Path | None, Parameter(help="Add every game here as it ends.")] = None,
+    file: Annotated[Path | None, Parameter(help="Write the result here, as JSON.")] = None,
     json: JsonFlag = False,
 ) -> int:
     """Play a match: two players, or all against all; exit code 130 if it was stopped."""
-    rounds = rounds_of(games, 2)
+    test = sprt.test()
+    rounds = rounds_of((GAMES if test is None else TEST_GAMES) if games is None else games, 2)
+    specs, control = parse_players(list(players)), times.control()
+    if test is not None and not control.limited and any(map(needs_limits, specs)):
+        control = Control(nodes=TEST_NODES)
+    if concurrency is None:
+        concurrency = 1 if test is None or control.timed else processors()
     at_least(1, plies=plies)
     if openings is None and plies is not None and plies > MOST_RANDOM_PLIES:
         fix = f"give {MOST_RANDOM_PLIES} or less"
@@ -130,19 +149,19 @@ def match(
     if pgn is not None and resume is not None and pgn.resolve() == resume.resolve():
         raise InputError("--pgn and --resume are one file", value=str(pgn), fix="name two files")
     setup = Setup(
-        players=parse_players(list(players)),
-        control=times.control(),
+        players=specs,
+        control=control,
         openings=chosen_openings(openings, plies, rounds, seed),
         rounds=rounds,
         gauntlet=gauntlet,
         seed=seed,
         terms=terms.terms(),
-        sprt=sprt.test(),
+        sprt=test,
         concurrency=concurrency,
         source=source_of(openings, plies),
     )
     book = openings.name if openings else f"random {plies or RANDOM_PLIES} plies"
-    return _play(setup, book, resume, pgn, json)
+    return _play(setup, book, resume, pgn, file, json)
 
 
 def rounds_of(games: int, least: int) -> int:
@@ -152,7 +171,9 @@ def rounds_of(games: int, least: int) -> int:
     return games // 2
 
 
-def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
+def _play(
+    setup: Setup, book: str, resume: Path | None, pgn: Path | None, file: Path | None, json: bool
+) -> int:
     tried = try_out(setup.players, setup.terms.start)
     texts = [spec.text for spec in setup.players]
     setup = replace(setup, players=introduced(texts, [player.name for player in tried]))
@@ -172,7 +193,10 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
 
             results = run(setup, journal, stop, on_game)
         # Before the files are closed, which may fail on a full disk: results are not lost then.
-        _show(setup, results, heading, json)
+        result = described(as_json(setup, results))
+        if file is not None:
+            write_bytes(file, f"{jsonlib.dumps(plain(result), indent=1)}\n".encode())
+        _show(setup, results, result, heading, json)
     return EXIT_STOPPED if stop.requested else 0
 
 
@@ -196,9 +220,9 @@ def _tell(setup: Setup, heading: str, journal: Journal, played: PlayedGame) -> N
         say("\n".join(lines), Level.VERBOSE)
 
 
-def _show(setup: Setup, results: Results, heading: str, json: bool) -> None:
+def _show(setup: Setup, results: Results, result: dict[str, Any], heading: str, json: bool) -> None:
     if json:
-        emit(as_json(setup, results), as_json=True)
+        emit(result, as_json=True)
         return
     if len(setup.players) == 2:
         lines = match_lines(setup, results, heading)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from kibitz.arena.match.suites import suite_of
-from kibitz.arena.tuning.config import Tuning, parameters_of
-from kibitz.arena.tuning.loop import check_effect, confirm
+from kibitz.arena.tuning.config import Tuning, command_of, parameters_of
+from kibitz.arena.tuning.loop import check_effect, confirm, defaults_of
 from kibitz.arena.tuning.loop import tune as work
 from kibitz.arena.tuning.measures import facts_of, measure_of
 from kibitz.arena.tuning.report import PAGE, facts, standing, table, write_page
@@ -24,6 +24,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, say
 from kibitz.core.options import options_of
 from kibitz.core.settings import used
+from kibitz.core.workers import processors
 
 
 def _flag(key: str) -> Any:
@@ -56,12 +57,20 @@ class TuneFlags:
 
 
 NO_FLAGS = TuneFlags()
+# What --spsa is short for, unless another flag says otherwise.
+SPSA = (
+    *('method="spsa"', 'parameters=["constants"]', "trials=1000", "games=16", "nodes=10000"),
+    *("confirm=0", f"concurrency={processors()}"),
+)
 
 
 def tune(
     folder: Annotated[Path, Parameter(help="Where the tuning lives, with all it makes.")],
     *,
     flags: Annotated[TuneFlags, FLAT] = NO_FLAGS,
+    spsa: Annotated[
+        bool, Parameter(help="Numbers of alpha-beta by SPSA, at 10000 nodes; see the page.")
+    ] = False,
     more: Annotated[
         list[str] | None, Parameter(name="--set", help="Any setting of [tune], key=value.")
     ] = None,
@@ -69,7 +78,12 @@ def tune(
     json: JsonFlag = False,
 ) -> int:
     """Tune options; the same command again goes on, or shares the work with one that runs."""
-    given = [*flags.overrides(), *(override.removeprefix("tune.") for override in more or [])]
+    usual = SPSA if spsa and not (folder / SETTINGS).is_file() else ()
+    given = [
+        *usual,
+        *flags.overrides(),
+        *(override.removeprefix("tune.") for override in more or []),
+    ]
     if status and not (folder / SETTINGS).is_file():
         raise InputError("no tuning", value=str(folder), fix="name the folder of one")
     tuning = settings_of(folder, used(), given)
@@ -110,4 +124,7 @@ def _show(study: Study, json: bool) -> None:
     )
     lines = [f"importance: {shares}"] if shares else []
     lines += [f"figures: {study.root / PAGE}", "", state.toml or f"# {state.verdict}"]
+    defaults = defaults_of(study)
+    if state.best is not None and state.confirmation is None and state.best != defaults:
+        lines += ["", f"to confirm: {command_of(study.tuning, state.best, defaults)}"]
     sys.stdout.write("\n".join(lines) + "\n")

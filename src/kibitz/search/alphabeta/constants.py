@@ -1,85 +1,161 @@
-"""The numbers of the search that are chosen and not computed, in one table, each with its test.
+"""The numbers of alpha-beta that are chosen and not computed: a table to tune, and what is fixed.
 
-"log, DATE" is an entry of the research log. "untested" means that the number is usual in engines
-of this kind and that no match of its own stands behind it; a match at 10 000 nodes a game says
-whether another one is better (CONTRIBUTING.md). Margins and scores are centipawns, depths plies.
+Each row of `Constants` is declared once: its default, its range, its step for tuning, what it does.
+They are hidden options of UCI, settings and players (`kibitz match kibitz,NullMoveReduction=4
+kibitz`), so that a match or a tuning reaches them. `python -m research.report.constants` prints the
+test that stands behind each; a figure beside a row is of an entry of the research log. Margins and
+scores are centipawns, depths plies. A depth at the end of its range switches its part off.
 """
 
-# --- scores ---------------------------------------------------------------------------------------
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from kibitz.core.options import Need, Where, number
+
+ALPHABETA = Where(need=Need(("search",), ("alphabeta",)))
+NEVER = 127  # a depth that no search reaches
+
+
+def _constant(uci: str, default: int, low: int, high: int, step: int, about: str) -> int:
+    return number(uci, default, low, high, step, about, ALPHABETA, "debug")
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The numbers that may be changed without compiling anything anew."""
+
+    # --- iterative deepening
+    aspiration_window: int = _constant(
+        "AspirationWindow", 20, 1, 400, 4, "first window to either side; doubled after a miss"
+    )
+    fail_high_reduction: int = _constant(
+        "FailHighReduction", 2, 0, 10, 1, "most plies less after scores above the window"
+    )
+
+    # --- pruning of a position
+    reverse_futility_margin: int = _constant(
+        "ReverseFutilityMargin", 75, 0, 1_000, 8, "so far above beta for each ply"
+    )
+    reverse_futility_depth: int = _constant(
+        "ReverseFutilityDepth", 7, 0, NEVER, 1, "greatest depth; 0: off"
+    )
+    iir_depth: int = _constant(
+        "IirDepth", 4, 1, NEVER, 1, "internal iterative reduction: least depth; 127: off"
+    )
+    null_move_depth: int = _constant("NullMoveDepth", 3, 1, NEVER, 1, "least depth; 127: off")
+    null_move_margin: int = _constant(
+        "NullMoveMargin", 20, -1_000, 1_000, 8, "the static evaluation may be so much below beta"
+    )
+    # 4 did not beat 3: +12 +/- 39 Elo (200 games; log, 2026-11-23).
+    null_move_reduction: int = _constant("NullMoveReduction", 3, 1, 20, 1, "plies less")
+    null_move_depth_step: int = _constant(
+        "NullMoveDepthStep", 4, 1, NEVER, 1, "one ply less for so many of depth"
+    )
+    null_move_eval_step: int = _constant(
+        "NullMoveEvalStep", 150, 1, 10_000, 20, "one ply less for so much above beta,"
+    )
+    null_move_most: int = _constant("NullMoveMost", 3, 0, 20, 1, "at most so many of these")
+
+    # --- singular extension
+    singular_depth: int = _constant("SingularDepth", 7, 3, NEVER, 1, "least depth; 127: off")
+    singular_entry_depth: int = _constant(
+        "SingularEntryDepth", 3, 0, NEVER, 1, "the table's entry may be so much less deep"
+    )
+    singular_margin: int = _constant("SingularMargin", 2, 0, 100, 1, "for each ply")
+    # Part of +34 +/- 25 Elo (500 games at 10 000 nodes, with correction by pieces and longer
+    # continuations; log, 2026-11-23).
+    double_extension_margin: int = _constant(
+        "DoubleExtensionMargin", 18, 0, 10_000, 3, "two plies if all others are so far below"
+    )
+
+    # --- pruning of a move
+    late_move_base: int = _constant(
+        "LateMoveBase", 4, 0, 100, 1, "quiet moves: this + depth * depth, half if not improving"
+    )
+    late_move_depth: int = _constant("LateMoveDepth", 8, 0, NEVER, 1, "greatest depth; 0: off")
+    futility_base: int = _constant("FutilityBase", 90, -1_000, 2_000, 12, "margin at no depth")
+    futility_step: int = _constant("FutilityStep", 80, 0, 1_000, 10, "and for each ply")
+    futility_depth: int = _constant("FutilityDepth", 6, -1, NEVER, 1, "greatest depth; -1: off")
+    history_pruning_margin: int = _constant(
+        "HistoryPruningMargin", 3_500, 0, 100_000, 400, "history below minus this for each ply"
+    )
+    history_pruning_depth: int = _constant(
+        "HistoryPruningDepth", 3, -1, NEVER, 1, "greatest depth; -1: off"
+    )
+    see_quiet_margin: int = _constant(
+        "SeeQuietMargin", 25, 0, 1_000, 4, "a quiet move may lose this times the squared depth"
+    )
+    see_quiet_depth: int = _constant("SeeQuietDepth", 7, -1, NEVER, 1, "greatest depth; -1: off")
+    see_capture_margin: int = _constant(
+        "SeeCaptureMargin", 100, 0, 1_000, 12, "a capture may lose this for each ply"
+    )
+    see_capture_depth: int = _constant("SeeCaptureDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
+    delta_margin: int = _constant(
+        "DeltaMargin", 180, 0, 10_000, 20, "what a capture may gain beside the captured piece"
+    )
+
+    # --- late move reductions
+    # From 0.8 on, with 2 more at cut nodes: -9 +/- 43 Elo (200 games; log, 2026-11-23).
+    reduction_base: int = _constant(
+        "ReductionBase", 40, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
+    )
+    reduction_divisor: int = _constant("ReductionDivisor", 220, 50, 2_000, 15, "hundredths")
+    reduction_depth: int = _constant("ReductionDepth", 2, 2, NEVER, 1, "least depth; 127: off")
+    reduction_history: int = _constant(
+        "ReductionHistory", 8_000, 100, 100_000, 800, "history that makes a ply"
+    )
+    most_history_plies: int = _constant("MostHistoryPlies", 2, 0, 10, 1, "most of these plies")
+
+    # --- histories
+    bonus_square: int = _constant("BonusSquare", 16, 0, 500, 3, "bonus: for each squared ply")
+    bonus_linear: int = _constant("BonusLinear", 32, 0, 5_000, 12, "and for each ply,")
+    largest_bonus: int = _constant("LargestBonus", 1_600, 1, 16_000, 160, "at most")
+    capture_history_weight: int = _constant(
+        "CaptureHistoryWeight", 4, 0, 64, 1, "16ths of its history in the order of a capture"
+    )
+    victim_weight: int = _constant(
+        "VictimWeight", 16, 1, 64, 2, "times its value a victim counts, its attacker once"
+    )
+    # The tables by pieces were part of the +34 +/- 25 above.
+    largest_share: int = _constant(
+        "CorrectionShare", 16, 1, 256, 2, "256ths by which corrections move, at most"
+    )
+    largest_correction: int = _constant(
+        "CorrectionLimit", 64, 0, NEVER, 8, "centipawns of each correction, at most; 0: off"
+    )
+
+    # --- table of positions
+    age_depth: int = _constant("AgeDepth", 4, 0, 100, 1, "plies that a search of age costs")
+
+    # --- time
+    iteration_share: int = _constant(
+        "IterationShare", 55, 1, 1_000, 5, "% of the soft limit after which no iteration begins"
+    )
+    abort_share: int = _constant(
+        "AbortShare", 200, 1, 10_000, 20, "% of the soft limit after which one is given up"
+    )
+
+
+NAMES = tuple(field.name for field in fields(Constants))
+OF_CLOCKS = ("iteration_share", "abort_share")  # without effect where there is no clock
+
+# --- what is fixed --------------------------------------------------------------------------------
 
 # Centipawns for each unit of the logarithm of the odds; 180 was some 50 Elo weaker.
 ODDS_SCALE = 220.0
 MOST_CERTAIN = 1.0 - 1e-9  # that a value comes to certainty: 4 700 centipawns; a limit of numbers
-# A score fades with the 50-move counter: by this many plies it would be 0. Untested.
+# A score fades with the 50-move counter: by this many plies it would be 0.
 FADE_PLIES, MOST_FADED_PLIES = 220, 100
-OLD_CLOCK = 90  # from this 50-move counter on no score of the table is believed; untested
-
-# --- iterative deepening --------------------------------------------------------------------------
-
-ASPIRATION_WINDOW, WIDEST_WINDOW = 20, 400  # to either side, doubled after a miss; untested
-ASPIRATION_DEPTH = 5  # first iteration with a window; untested
-FAIL_HIGH_REDUCTION = 2  # most plies less after scores above the window; untested
-
-# --- pruning of a position ------------------------------------------------------------------------
-
-REVERSE_FUTILITY_MARGIN, REVERSE_FUTILITY_DEPTH = 75, 7  # for each ply; untested
-IIR_DEPTH = 4  # least depth; untested
-NULL_MOVE_DEPTH = 3  # least depth; untested
-NULL_MOVE_MARGIN = 20  # the static evaluation may be so much below beta; untested
-# Plies less: 3, which 4 did not beat (+12 +/- 39 Elo, 200 games; log, 2026-11-23), one more for
-# each 4 plies of depth, one more for each 150 above beta, 3 of these at most.
-NULL_MOVE_REDUCTION, NULL_MOVE_DEPTH_STEP, NULL_MOVE_EVAL_STEP, NULL_MOVE_MOST = 3, 4, 150, 3
-
-# --- singular extension ---------------------------------------------------------------------------
-
-SINGULAR_DEPTH = 7  # least depth; untested
-SINGULAR_ENTRY_DEPTH = 3  # the table's entry may be so much less deep; untested
-SINGULAR_MARGIN = 2  # for each ply; untested
-# Two plies if all others are so far below, so often in a line: part of +34 +/- 25 Elo (500 games
-# at 10 000 nodes, with correction by pieces and longer continuations; log, 2026-11-23).
-DOUBLE_EXTENSION_MARGIN, MOST_DOUBLE_EXTENSIONS = 18, 7
-EXTENSION_LIMIT = 2  # no extension beyond so many times the depth of the iteration; untested
-
-# --- pruning of a move ----------------------------------------------------------------------------
-
-# Quiet moves searched at a depth: (4 + depth * depth), half of it where not improving; untested.
-LATE_MOVE_BASE, LATE_MOVE_DEPTH = 4, 8
-FUTILITY_BASE, FUTILITY_STEP, FUTILITY_DEPTH = 90, 80, 6  # step for each ply; untested
-HISTORY_PRUNING_STEP, HISTORY_PRUNING_DEPTH = -3_500, 3  # for each ply; untested
-SEE_QUIET_STEP, SEE_QUIET_DEPTH = -25, 7  # times the square of the plies that are left; untested
-SEE_CAPTURE_STEP, SEE_CAPTURE_DEPTH = -100, 6  # for each ply; untested
-DELTA_MARGIN = 180  # what a capture may gain beside the captured piece; untested
-
-# --- late move reductions -------------------------------------------------------------------------
-
-# Plies less: 0.4 + ln(depth) ln(move count) / 2.2. From 0.8 on, with 2 more at cut nodes, it was
-# no better (-9 +/- 43 Elo, 200 games; log, 2026-11-23).
-REDUCTION_BASE, REDUCTION_DIVISOR = 0.4, 2.2
-REDUCTION_DEPTH = 2  # least depth; untested
-# One ply less or more for each 8 000 of history, two at most; untested.
-REDUCTION_HISTORY, MOST_HISTORY_PLIES = 8_000, 2
-
-# --- histories ------------------------------------------------------------------------------------
-
+OLD_CLOCK = 90  # from this 50-move counter on no score of the table is believed
+WIDEST_WINDOW = 400  # of aspiration
+ASPIRATION_DEPTH = 5  # first iteration with a window
+MOST_DOUBLE_EXTENSIONS = 7  # in a line
+EXTENSION_LIMIT = 2  # no extension beyond so many times the depth of the iteration
 HISTORY_LIMIT = 16_384  # of a sum; a power of two, as it divides
-# min(16 depth^2 + 32 depth, 1 600); untested.
-BONUS_SQUARE, BONUS_LINEAR, LARGEST_BONUS = 16, 32, 1_600
 CONTINUATIONS = 3  # 1, 2 and 4 plies back; the last was part of the +34 +/- 25 above
-CAPTURE_DIVISOR = 4  # of its history beside a capture's material; untested
-VICTIM_WEIGHT = 16  # times its value a victim counts, its attacker once; untested
-QUEEN_BONUS = 16 * 750  # of a promotion; untested
-# Corrections are in 256ths of a centipawn and move by a share of depth / 256 towards the error.
-# The tables by pieces were part of the +34 +/- 25 above; these numbers are untested.
-CORRECTION_GRAIN, LARGEST_SHARE, LARGEST_CORRECTION = 256, 16, 64
-
-# --- table of positions ---------------------------------------------------------------------------
-
-AGE_DEPTH = 4  # plies of depth that one search of age costs an entry; untested
-
-# --- time and choice of the move ------------------------------------------------------------------
-
-# Shares of the soft limit: no iteration begins after the first, one is given up after the second.
-ITERATION_SHARE, ABORT_SHARE = 0.55, 2.0  # untested
-# A mate is believed to be the shortest after an iteration of twice its plies and these; untested.
+QUEEN_BONUS = 16 * 750  # of a promotion in the order of captures
+CORRECTION_GRAIN = 256  # of a centipawn
+# A mate is believed to be the shortest after an iteration of twice its plies and these.
 MATE_MARGIN_PLIES = 4
-TEMPERATURE_SCALE = 100.0  # centipawns that cost a factor of e at a temperature of 1; untested
+TEMPERATURE_SCALE = 100.0  # centipawns that cost a factor of e at a temperature of 1

@@ -13,12 +13,14 @@ import numpy as np
 from kibitz.jit.helper import compile_beside, compile_own
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.state import new_positions
+from kibitz.search.alphabeta.constants import Constants
 from kibitz.search.alphabeta.negamax import quiesce
 from kibitz.search.alphabeta.pruning import value_after
-from kibitz.search.alphabeta.root import aspiration_search
+from kibitz.search.alphabeta.root import aspiration_search, iterate, search_nodes
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
+    DEFAULTS,
     INFINITE,
     MAX_PLY,
     Context,
@@ -38,12 +40,15 @@ class Worker:
     """One thread of the search: its memory, its scratch for the evaluator, and its depth."""
 
     def __init__(
-        self, evaluator: InlineEvaluator, entries: np.ndarray, parts: int = ALL_PARTS
+        self,
+        evaluator: InlineEvaluator,
+        entries: np.ndarray,
+        parts: int = ALL_PARTS,
+        constants: Constants = DEFAULTS,
     ) -> None:
-        self.memory = ThreadMemory(entries, parts)
+        self.memory = ThreadMemory(entries, parts, constants)
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
-        records = self.memory.record, evaluator.record, self._scratch.record
-        self._compile_in_two(Context(new_control(), *records))
+        self._compile_in_two(self._context(new_control()))
         self.depth = 0  # of the last iteration that was finished, and
         self.finished = self.memory.roots[:0]  # the root's moves as it left them
 
@@ -77,17 +82,27 @@ class Worker:
         record = self.memory.record
         record.stopped, record.granted = 0, record.nodes + granted
 
+    def _context(self, control: Any) -> Context:
+        record, network = self.memory.record, self._evaluator.record
+        return Context(control, record, network, self._scratch.record)
+
+    def search_nodes(self, line: np.ndarray, nodes: int) -> int:
+        """Search the last of some positions, POSITION [plies + 1], by one call; the score."""
+        compile_own()
+        self.memory.set_keys(line)
+        score, self.depth = search_nodes(self._context(new_control()), nodes, nodes)
+        return int(score)
+
     def deepen(
         self, control: Any, depths: range, lines: int, go_on: Callable[[Worker], bool]
     ) -> None:
         """Search to one depth after the other until `go_on` says no, or the control stops it."""
         lines = self.memory.record.lines = min(lines, len(self.roots))
-        records = self.memory.record, self._evaluator.record, self._scratch.record
-        context = Context(control, *records)
+        context = self._context(control)
         for depth in depths:
             for first in range(lines):
                 compile_own()
-                aspiration_search(context, depth, first)
+                iterate(context, depth, first)
                 if self.memory.record.stopped:
                     self._limit_unscored(first)
                     self._score_first_move()

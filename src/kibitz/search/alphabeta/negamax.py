@@ -11,22 +11,7 @@ from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_captures, kind_of
 from kibitz.position.play import play, play_null
 from kibitz.position.state import checkers
-from kibitz.search.alphabeta.constants import (
-    DELTA_MARGIN,
-    DOUBLE_EXTENSION_MARGIN,
-    EXTENSION_LIMIT,
-    IIR_DEPTH,
-    MOST_DOUBLE_EXTENSIONS,
-    NULL_MOVE_DEPTH_STEP,
-    NULL_MOVE_EVAL_STEP,
-    NULL_MOVE_MOST,
-    NULL_MOVE_REDUCTION,
-    OLD_CLOCK,
-    REDUCTION_DEPTH,
-    SINGULAR_DEPTH,
-    SINGULAR_ENTRY_DEPTH,
-    SINGULAR_MARGIN,
-)
+from kibitz.search.alphabeta.constants import EXTENSION_LIMIT, MOST_DOUBLE_EXTENSIONS, OLD_CLOCK
 from kibitz.search.alphabeta.order import (
     QUEEN_PROMOTION,
     TT_MOVE,
@@ -168,7 +153,11 @@ def _quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     count = _generate(thread, frame, position, ply, in_check, entry_move(entry))
     if in_check and count == 0:
         return ply - MATE
-    delta, best_move, child = best_score + DELTA_MARGIN, NO_MOVE, position_at(thread, ply + 1)
+    delta, best_move, child = (
+        best_score + thread.delta_margin,
+        NO_MOVE,
+        position_at(thread, ply + 1),
+    )
     for index in range(count):
         move = pick_best(frame, index, count)
         if not in_check:
@@ -217,8 +206,8 @@ def null_move_search(
     thread, score = context.thread, NO_SCORE
     if null_move_allowed(thread, ply, depth, adjusted_eval, beta):
         frame, child = frame_at(thread, ply), position_at(thread, ply + 1)
-        surplus = min((adjusted_eval - beta) // NULL_MOVE_EVAL_STEP, NULL_MOVE_MOST)
-        reduced = NULL_MOVE_REDUCTION + depth // NULL_MOVE_DEPTH_STEP + surplus
+        surplus = min((adjusted_eval - beta) // thread.null_move_eval_step, thread.null_move_most)
+        reduced = thread.null_move_reduction + depth // thread.null_move_depth_step + surplus
         play_null(position_at(thread, ply), child)
         child.rule50 = 0  # nothing from before is repeated
         frame.continuation_index, frame.null_move = NO_CONTINUATION, 1
@@ -239,16 +228,17 @@ def singular_extension(
     """
     thread, settled, extension = context.thread, NO_SCORE, 0
     frame, tt_score, tt_bound = frame_at(thread, ply), entry_score(entry, ply), entry_bound(entry)
-    deep_enough = entry_depth(entry) >= depth - SINGULAR_ENTRY_DEPTH and depth >= SINGULAR_DEPTH
+    least_depth = max(depth - thread.singular_entry_depth, 0)
+    deep_enough = depth >= thread.singular_depth and entry_depth(entry) >= least_depth
     is_lower_bound = tt_bound != UPPER_BOUND and tt_bound != NO_BOUND
     short_line = ply < EXTENSION_LIMIT * thread.root_depth
     if is_lower_bound and deep_enough and short_line and abs(tt_score) < DECISIVE:
-        singular_beta = tt_score - SINGULAR_MARGIN * depth
+        singular_beta = tt_score - thread.singular_margin * depth
         frame.excluded = entry_move(entry)
         score = search(context, ply, (depth - 1) // 2, singular_beta - 1, singular_beta, cut_node)
         frame.excluded = NO_MOVE
         if score < singular_beta:
-            far_below = score < singular_beta - DOUBLE_EXTENSION_MARGIN
+            far_below = score < singular_beta - thread.double_extension_margin
             extension = 1 + (far_below and frame.double_extensions < MOST_DOUBLE_EXTENSIONS)
         elif singular_beta >= beta:
             settled = singular_beta
@@ -380,9 +370,9 @@ def search_moves(
             new_depth += frame.extension
         # Late move reductions: what comes late in a good order is rarely best. Not measured by
         # itself; larger ones: -9 +/- 43 Elo (200 games at 10 000 nodes).
-        reducible = late and depth >= REDUCTION_DEPTH and move_count > 1 + is_pv
+        reducible = late and depth >= thread.reduction_depth and move_count > 1 + is_pv
         if enabled(thread, LATE_MOVE_REDUCTIONS) and reducible:
-            reduction = late_move_reduction(frame, depth, is_pv, cut_node, candidate)
+            reduction = late_move_reduction(thread, frame, depth, is_pv, cut_node, candidate)
             reduction = max(0, min(reduction, new_depth - 1))
         # Principal variation search: a zero window shows that a move is no better; if it is
         # better it is searched again. Not measured by itself.
@@ -451,7 +441,7 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     frame.improving = not in_check and frame.static_eval > frame_at(thread, ply - 2).static_eval
     # Internal iterative reduction: without a move to begin with, less deep. Not measured by itself.
     no_tt_move = tt_move == NO_MOVE and excluded == NO_MOVE
-    if enabled(thread, IIR) and no_tt_move and depth >= IIR_DEPTH:
+    if enabled(thread, IIR) and no_tt_move and depth >= thread.iir_depth:
         depth -= 1
     if not (is_pv or in_check) and excluded == NO_MOVE and abs(beta) < DECISIVE:
         # Reverse futility: so far above beta that few plies change nothing. Not measured by itself.

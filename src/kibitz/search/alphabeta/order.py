@@ -31,17 +31,10 @@ from kibitz.position.moves import (
 )
 from kibitz.position.state import piece_on
 from kibitz.search.alphabeta.constants import (
-    BONUS_LINEAR,
-    BONUS_SQUARE,
-    CAPTURE_DIVISOR,
     CONTINUATIONS,
     CORRECTION_GRAIN,
     HISTORY_LIMIT,
-    LARGEST_BONUS,
-    LARGEST_CORRECTION,
-    LARGEST_SHARE,
     QUEEN_BONUS,
-    VICTIM_WEIGHT,
 )
 from kibitz.search.alphabeta.thread import (
     CORRECTION_SLOTS,
@@ -152,9 +145,10 @@ def note_tried(frame: np.record, move: int) -> None:
 
 
 @kernel
-def history_bonus(depth: int) -> int:
+def history_bonus(thread: np.record, depth: int) -> int:
     """What a history gains by a cutoff."""
-    return min(BONUS_SQUARE * depth * depth + BONUS_LINEAR * depth, LARGEST_BONUS)
+    bonus = thread.bonus_square * depth * depth + thread.bonus_linear * depth
+    return min(bonus, thread.largest_bonus)
 
 
 @kernel
@@ -162,7 +156,7 @@ def update_histories(
     thread: np.record, position: np.record, frame: np.record, ply: int, move: int, depth: int
 ) -> None:
     """Update the histories after a cutoff: its move gains, those tried before it lose."""
-    bonus, quiet = history_bonus(depth), is_quiet(position, move)
+    bonus, quiet = history_bonus(thread, depth), is_quiet(position, move)
     if quiet and frame.killers[0] != move:
         frame.killers[1] = frame.killers[0]
         frame.killers[0] = move
@@ -199,11 +193,12 @@ def capture_score(thread: np.record, position: np.record, move: int, captured: i
         return UNDERPROMOTION
     score = GOOD_CAPTURE - VALUES[piece_on(position, origin_of(move))]
     if captured >= 0:
-        score += VICTIM_WEIGHT * VALUES[captured]
+        score += thread.victim_weight * VALUES[captured]
     if kind == QUEEN_PROMOTION:
         score += QUEEN_BONUS
     slot = _capture_slot(position, move, captured)
-    return score + signed(thread.capture_history[slot]) // CAPTURE_DIVISOR
+    history = signed(thread.capture_history[slot])
+    return score + history * thread.capture_history_weight // 16
 
 
 @kernel
@@ -311,8 +306,8 @@ def update_correction_history(
     thread: np.record, position: np.record, error: int, depth: int
 ) -> None:
     """The static evaluation was so much below the score of a search of `depth` plies."""
-    share = min(depth + 1, LARGEST_SHARE)
-    error = max(-LARGEST_CORRECTION, min(LARGEST_CORRECTION, error)) * CORRECTION_GRAIN
+    share, limit = min(depth + 1, thread.largest_share), thread.largest_correction
+    error = max(-limit, min(limit, error)) * CORRECTION_GRAIN
     for slot in _correction_indices(position):
         old = signed(thread.correction_history[slot])
         thread.correction_history[slot] = (old * (256 - share) + error * share) // 256

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.jit.bits import signed
-from kibitz.jit.compile import kernel, static_table
+from kibitz.jit.compile import kernel
 from kibitz.nets.evaluators.inline import value_of
 from kibitz.position.attacks import EMPTY
 from kibitz.position.exchange import exchange_value
@@ -21,28 +21,9 @@ from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
 from kibitz.search.alphabeta.constants import (
     FADE_PLIES,
-    FUTILITY_BASE,
-    FUTILITY_DEPTH,
-    FUTILITY_STEP,
-    HISTORY_PRUNING_DEPTH,
-    HISTORY_PRUNING_STEP,
-    LATE_MOVE_BASE,
-    LATE_MOVE_DEPTH,
     MOST_CERTAIN,
     MOST_FADED_PLIES,
-    MOST_HISTORY_PLIES,
-    NULL_MOVE_DEPTH,
-    NULL_MOVE_MARGIN,
     ODDS_SCALE,
-    REDUCTION_BASE,
-    REDUCTION_DIVISOR,
-    REDUCTION_HISTORY,
-    REVERSE_FUTILITY_DEPTH,
-    REVERSE_FUTILITY_MARGIN,
-    SEE_CAPTURE_DEPTH,
-    SEE_CAPTURE_STEP,
-    SEE_QUIET_DEPTH,
-    SEE_QUIET_STEP,
 )
 from kibitz.search.alphabeta.order import correction
 from kibitz.search.alphabeta.table import (
@@ -60,6 +41,7 @@ from kibitz.search.alphabeta.thread import (
     FUTILITY,
     HISTORY_PRUNING,
     LATE_MOVE_PRUNING,
+    LIMIT,
     NO_EVAL,
     NULL_MOVE,
     REVERSE_FUTILITY,
@@ -69,21 +51,6 @@ from kibitz.search.alphabeta.thread import (
     frame_at,
     position_at,
 )
-
-# Plies by which the move of a number is searched less deep, by depth * LIMIT + number.
-LIMIT = 64
-_REDUCTIONS = np.array(
-    [
-        int(REDUCTION_BASE + math.log(depth) * math.log(number) / REDUCTION_DIVISOR)
-        if depth and number
-        else 0
-        for depth in range(LIMIT)
-        for number in range(LIMIT)
-    ],
-    np.int64,
-)
-_reduction_at = static_table("reductions", _REDUCTIONS)
-
 
 # --- the score ------------------------------------------------------------------------------------
 
@@ -168,10 +135,10 @@ def reverse_futility(
     thread: np.record, ply: int, depth: int, adjusted_eval: int, beta: int
 ) -> bool:
     """Whether the score is so far above beta that a few plies will not change it."""
-    too_deep = depth > REVERSE_FUTILITY_DEPTH
+    too_deep = depth > thread.reverse_futility_depth
     if not enabled(thread, REVERSE_FUTILITY) or too_deep or adjusted_eval >= DECISIVE:
         return False
-    margin = REVERSE_FUTILITY_MARGIN * (depth - frame_at(thread, ply).improving)
+    margin = thread.reverse_futility_margin * (depth - frame_at(thread, ply).improving)
     return adjusted_eval - margin >= beta
 
 
@@ -180,12 +147,12 @@ def null_move_allowed(
     thread: np.record, ply: int, depth: int, adjusted_eval: int, beta: int
 ) -> bool:
     """Whether to try a null move: not twice in a row, not below beta, not with pawns alone."""
-    if not enabled(thread, NULL_MOVE) or depth < NULL_MOVE_DEPTH:
+    if not enabled(thread, NULL_MOVE) or depth < thread.null_move_depth:
         return False
     if frame_at(thread, ply - 1).null_move:
         return False
     static_eval = frame_at(thread, ply).static_eval
-    good = adjusted_eval >= beta and static_eval >= beta - NULL_MOVE_MARGIN
+    good = adjusted_eval >= beta and static_eval >= beta - thread.null_move_margin
     return good and has_pieces(position_at(thread, ply))
 
 
@@ -193,9 +160,9 @@ def null_move_allowed(
 
 
 @kernel
-def reduction_by_number(depth: int, move_count: int) -> int:
+def reduction_by_number(thread: np.record, depth: int, move_count: int) -> int:
     """Plies by which the move of a number is searched less deep, before all else is looked at."""
-    return _reduction_at(min(depth, LIMIT - 1) * LIMIT + min(move_count, LIMIT - 1))
+    return signed(thread.reductions[min(depth, LIMIT - 1) * LIMIT + min(move_count, LIMIT - 1)])
 
 
 class Candidate(NamedTuple):
@@ -225,40 +192,46 @@ def is_pruned(
     """
     position, frame = position_at(thread, ply), frame_at(thread, ply)
     if candidate.gives_check or not candidate.quiet:
-        if depth > SEE_CAPTURE_DEPTH or not enabled(thread, SEE_PRUNING):
+        if depth > thread.see_capture_depth or not enabled(thread, SEE_PRUNING):
             return False
-        return exchange_value(position, candidate.move) < SEE_CAPTURE_STEP * depth
-    lmr_depth = max(depth - 1 - reduction_by_number(depth, candidate.move_count), 0)
+        return exchange_value(position, candidate.move) < -thread.see_capture_margin * depth
+    lmr_depth = max(depth - 1 - reduction_by_number(thread, depth, candidate.move_count), 0)
     calm = frame.static_eval != NO_EVAL
     # Late move pruning: enough quiet moves were searched. Not on the main line of several lines:
     # with an open window the reply that saves a piece would be missed. For one line it stays
     # there: without it, -8 +/- 27 Elo (316 games at 10 000 nodes).
-    enough = (LATE_MOVE_BASE + depth * depth) // (2 - frame.improving)
+    enough = (thread.late_move_base + depth * depth) // (2 - frame.improving)
     counted = enabled(thread, LATE_MOVE_PRUNING) and calm and not (is_pv and thread.lines > 1)
-    if counted and depth <= LATE_MOVE_DEPTH and frame.quiet_count >= enough:
+    if counted and depth <= thread.late_move_depth and frame.quiet_count >= enough:
         return True
     # Futility pruning: the evaluation is so low that a quiet move does not bring it to alpha.
-    reachable = adjusted_eval + FUTILITY_BASE + FUTILITY_STEP * lmr_depth
-    if enabled(thread, FUTILITY) and calm and lmr_depth <= FUTILITY_DEPTH and reachable <= alpha:
+    reachable = adjusted_eval + thread.futility_base + thread.futility_step * lmr_depth
+    low = lmr_depth <= thread.futility_depth and reachable <= alpha
+    if enabled(thread, FUTILITY) and calm and low:
         return True
     # History pruning: the move has failed elsewhere.
-    lowest = HISTORY_PRUNING_STEP * (lmr_depth + 1)
-    shallow = lmr_depth <= HISTORY_PRUNING_DEPTH
+    lowest = -thread.history_pruning_margin * (lmr_depth + 1)
+    shallow = lmr_depth <= thread.history_pruning_depth
     if enabled(thread, HISTORY_PRUNING) and shallow and candidate.history < lowest:
         return True
     # SEE pruning: the exchange on its square loses too much (static exchange evaluation).
-    if lmr_depth > SEE_QUIET_DEPTH or not enabled(thread, SEE_PRUNING):
+    if lmr_depth > thread.see_quiet_depth or not enabled(thread, SEE_PRUNING):
         return False
-    most_lost = SEE_QUIET_STEP * (lmr_depth + 1) * (lmr_depth + 1)
+    most_lost = -thread.see_quiet_margin * (lmr_depth + 1) * (lmr_depth + 1)
     return exchange_value(position, candidate.move) < most_lost
 
 
 @kernel
 def late_move_reduction(
-    frame: np.record, depth: int, is_pv: bool, cut_node: int, candidate: Candidate
+    thread: np.record,
+    frame: np.record,
+    depth: int,
+    is_pv: bool,
+    cut_node: int,
+    candidate: Candidate,
 ) -> int:
     """Plies by which a late move is searched less deep at first."""
-    plies = reduction_by_number(depth, candidate.move_count)
+    plies = reduction_by_number(thread, depth, candidate.move_count)
     plies += -1 if is_pv else cut_node
     plies += 1 - frame.improving
     if candidate.gives_check:
@@ -267,5 +240,6 @@ def late_move_reduction(
         plies -= 1
     if candidate.move == frame.killers[0] or candidate.move == frame.killers[1]:
         plies -= 1
-    by_history = candidate.history // REDUCTION_HISTORY
-    return plies - max(-MOST_HISTORY_PLIES, min(MOST_HISTORY_PLIES, by_history))
+    by_history = candidate.history // thread.reduction_history
+    most = thread.most_history_plies
+    return plies - max(-most, min(most, by_history))

@@ -9,17 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.jit.bits import signed
-from kibitz.jit.compile import kernel
+from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE, generate
 from kibitz.position.play import play
 from kibitz.position.state import checkers
 from kibitz.search.alphabeta.constants import (
     ASPIRATION_DEPTH,
-    ASPIRATION_WINDOW,
-    FAIL_HIGH_REDUCTION,
     MATE_MARGIN_PLIES,
-    REDUCTION_DEPTH,
     WIDEST_WINDOW,
 )
 from kibitz.search.alphabeta.negamax import clear_frames, search
@@ -88,10 +85,10 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
         frame_at(thread, 1).pv_length = 0
         move_count, new_depth, score = index - first + 1, depth - 1, alpha + 1
         # Late move reductions, and principal variation search, as below the root (negamax.py).
-        reducible = quiet and depth >= REDUCTION_DEPTH and move_count > 2
+        reducible = quiet and depth >= thread.reduction_depth and move_count > 2
         if enabled(thread, LATE_MOVE_REDUCTIONS) and reducible:
             candidate = Candidate(move, move_count, True, checkers(child) != EMPTY, 0)
-            reduction = late_move_reduction(frame, depth, True, 0, candidate)
+            reduction = late_move_reduction(thread, frame, depth, True, 0, candidate)
             reduction = max(0, min(reduction, new_depth - 1))
             if reduction > 0:
                 score = -search(context, 1, new_depth - reduction, -alpha - 1, -alpha, 1)
@@ -159,16 +156,16 @@ def _sort_roots(thread: np.record, first: int) -> None:
             _copy_root(room, root_at(thread, place))
 
 
-@kernel
-def aspiration_search(context: Context, depth: int, first: int) -> None:
+@called_kernel
+def aspiration_search(context: Context, depth: int, first: int) -> bool:
     """Search the moves from `first` on in a window around the last score, and sort them.
 
     A narrow window causes more cutoffs; a miss is repeated with a window twice as wide, less
-    deep if the score was above. Not measured by itself.
+    deep if the score was above. Not measured by itself. Returns whether it was not stopped.
     """
     thread = context.thread
     expected, reduced_depth = signed(root_at(thread, first).previous_score), depth
-    window = ASPIRATION_WINDOW
+    window = thread.aspiration_window
     alpha, beta = -INFINITE, INFINITE
     if depth >= ASPIRATION_DEPTH and abs(expected) < DECISIVE:
         alpha, beta = expected - window, expected + window
@@ -184,16 +181,22 @@ def aspiration_search(context: Context, depth: int, first: int) -> None:
         score = search_root(context, reduced_depth, alpha, beta, first)
         _sort_roots(thread, first)
         if thread.stopped or alpha < score < beta:
-            return
+            return thread.stopped == 0
         if score <= alpha:
             beta = (max(alpha, -INFINITE) + min(beta, INFINITE)) // 2
             alpha, reduced_depth = score - window, depth
         else:
-            least = max(depth - FAIL_HIGH_REDUCTION, 1)
+            least = max(depth - thread.fail_high_reduction, 1)
             beta, reduced_depth = score + window, max(reduced_depth - 1, least)
         window *= 2
         if window > WIDEST_WINDOW:
             alpha, beta = -INFINITE, INFINITE
+
+
+@kernel
+def iterate(context: Context, depth: int, first: int) -> bool:
+    """An iteration, called by Python; the search itself is compiled once for all its callers."""
+    return aspiration_search(context, depth, first)
 
 
 # --- a whole search in compiled code --------------------------------------------------------------
@@ -222,9 +225,10 @@ def _set_root(thread: np.record) -> None:
 
 
 @kernel
-def search_nodes(context: Context, nodes: int, most: int) -> int:
-    """Search the position at ply 0; the best move stands first among the roots. Its score.
+def search_nodes(context: Context, nodes: int, most: int) -> tuple[int, int]:
+    """Search the position at ply 0; the best move stands first among the roots.
 
+    Its score, and the depth that was finished.
     No iteration begins after so many `nodes`; after `most` the last is given up. There must be a
     legal move, and `thread.history` keys of the positions before.
     """
@@ -232,10 +236,11 @@ def search_nodes(context: Context, nodes: int, most: int) -> int:
     _set_root(thread)
     thread.granted = min(GRANT, most)
     control.stop, control.budget = 0, most - thread.granted
+    finished, score = 0, -INFINITE
     for depth in range(1, MAX_PLY):
-        aspiration_search(context, depth, 0)
-        if thread.stopped:
+        if not aspiration_search(context, depth, 0):
             break
+        finished = depth
         for index in range(thread.root_count):
             root = root_at(thread, index)
             root.previous_score = root.score
@@ -244,4 +249,8 @@ def search_nodes(context: Context, nodes: int, most: int) -> int:
         if mated or thread.nodes >= nodes:
             break
     best = root_at(thread, 0)
-    return signed(best.score if best.score > -INFINITE else best.previous_score)
+    if best.score > -INFINITE:
+        best.previous_score = best.score
+    elif best.previous_score == -INFINITE:  # no better than the best of the iteration before
+        best.previous_score, best.pv_length = score, 0
+    return signed(best.previous_score), finished

@@ -13,15 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from kibitz.nets.evaluators.inline import InlineEvaluator
+from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
 from kibitz.position.notation import Move
 from kibitz.position.state import RECORDS
-from kibitz.search.alphabeta.constants import (
-    ABORT_SHARE,
-    ITERATION_SHARE,
-    MATE_MARGIN_PLIES,
-    TEMPERATURE_SCALE,
-)
+from kibitz.search.alphabeta.constants import MATE_MARGIN_PLIES, NAMES, TEMPERATURE_SCALE
 from kibitz.search.alphabeta.deepening import DEEPEST, Worker, scores_of
 from kibitz.search.alphabeta.pruning import value_after, value_of_score
 from kibitz.search.alphabeta.table import GENERATIONS, answer_probes, new_table, permille
@@ -37,7 +33,7 @@ from kibitz.search.alphabeta.thread import (
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
-from kibitz.search.report import Report, SearchedMove, drawn, report_of
+from kibitz.search.report import Report, SearchedMove, Totals, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 POLL_SECONDS = 0.002  # between two looks at the clock
@@ -55,7 +51,7 @@ def proof_of(score: int) -> int:
 class AlphaBeta(BaseSearcher):
     """Alpha-beta with an inline evaluator; `parts` leaves some of it out, for tests."""
 
-    fixed = ("seed",)
+    fixed = ("seed", *NAMES)
 
     def __init__(
         self, evaluator: InlineEvaluator, settings: Settings | None = None, parts: int = ALL_PARTS
@@ -63,7 +59,9 @@ class AlphaBeta(BaseSearcher):
         super().__init__(settings or Settings())
         threads = self.settings.threads
         self.entries = new_table(self.settings.hash)
-        self.workers = [Worker(evaluator, self.entries, parts) for _ in range(threads)]
+        self.workers = [
+            Worker(evaluator, self.entries, parts, self.settings) for _ in range(threads)
+        ]
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
         self._positions = np.zeros(2, RECORDS)  # in which lines are played to their ends
         self._pool = ThreadPoolExecutor(threads, "alphabeta")
@@ -94,11 +92,24 @@ class AlphaBeta(BaseSearcher):
     def forget(self) -> None:
         """Forget the table and what the workers have learned."""
         self._written.result()
-        self.entries[:] = np.zeros((), self.entries.dtype)
-        for worker in self.workers:
-            worker.memory.forget()
+        self._write_all()
 
     # --- one search -----------------------------------------------------------------------------
+
+    def best_at(self, board: Board, nodes: int) -> Report | None:
+        """The best move by one call of a kernel, on one thread and without tablebases."""
+        settings = self.settings
+        if settings.threads > 1 or settings.multipv > 1 or settings.temperature > 0.0:
+            return None
+        if self.tables.pieces:
+            return None
+        self._written.result()
+        worker = self.workers[0]
+        score = worker.search_nodes(board.positions(), nodes)
+        self._generation = int(worker.memory.record.generation)
+        best = self._searched_move(worker.roots[0], score, board)
+        totals = Totals(nodes=worker.nodes, depth=worker.depth)
+        return report_of(board, [best], settings, {}, totals, ())
 
     def prepare(self) -> None:
         """Give the workers the root's moves, the best by tablebases first."""
@@ -169,7 +180,7 @@ class AlphaBeta(BaseSearcher):
 
     def is_late(self) -> bool:
         """Whether even an iteration that has begun is to be given up."""
-        return self.task.timer.is_late(ABORT_SHARE)
+        return self.task.timer.is_late(self.settings.abort_share / 100)
 
     def _goes_on(self, worker: Worker) -> bool:
         """Whether another iteration is worth its time; on the worker's thread."""
@@ -183,7 +194,7 @@ class AlphaBeta(BaseSearcher):
             return False
         value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["previous_score"]))))
         standing = Standing(len(worker.roots), 0, 0, proof, 0, int(best["move"]), value)
-        return not self.task.timer.is_over(standing, ITERATION_SHARE)
+        return not self.task.timer.is_over(standing, self.settings.iteration_share / 100)
 
     # --- what it has found ----------------------------------------------------------------------
 
@@ -203,17 +214,17 @@ class AlphaBeta(BaseSearcher):
             seldepth=max(int(worker.memory.record.seldepth) for worker in self.workers),
             hashfull=permille(self.entries, self._generation),
         )
-        searched = [self._searched_move(root, score) for root, score in pairs]
+        searched = [self._searched_move(root, score, task.board) for root, score in pairs]
         return report_of(task.board, searched, self.settings, task.outcomes, totals, task.mating)
 
-    def _searched_move(self, root: np.void, score: int) -> SearchedMove:
+    def _searched_move(self, root: np.void, score: int, board: Board) -> SearchedMove:
         """What is known of ROOT_MOVE; without a score, what the network says of the position.
 
         The probability of a draw is what the network sees at the end of the line.
         """
         scored = score > -INFINITE
         length = int(root["pv_length"]) if scored else 0
-        self._positions[0] = self.task.board.position
+        self._positions[0] = board.position
         network, scratch = self._evaluator.record, self._scratch.record
         value, draw = value_after(network, scratch, self._positions, root["pv"], length)
         return SearchedMove(
@@ -222,7 +233,7 @@ class AlphaBeta(BaseSearcher):
             value=value_of_score(score) if scored else float(value),
             draw=float(draw),
             proof=proof_of(score),
-            line=self._moves_of(root, length),
+            line=_moves_of(root, length, board),
             scored=scored,
             distance=TABLE_WIN - abs(score),
         )
@@ -238,13 +249,14 @@ class AlphaBeta(BaseSearcher):
             return report.best.moves
         merits = scores[scored] / TEMPERATURE_SCALE
         root = roots[scored[drawn(merits, self.settings.temperature, self._generator)]]
-        return self._moves_of(root, int(root["pv_length"]))
+        return _moves_of(root, int(root["pv_length"]), self.task.board)
 
-    def _moves_of(self, root: np.void, length: int) -> tuple[Move, ...]:
-        """So much of the line of ROOT_MOVE; codes are in the view of the side that moves."""
-        codes = root["pv"][:length].tolist() or [int(root["move"])]
-        views = (0, FLIP_MOVE) if self.task.board.turn == "white" else (FLIP_MOVE, 0)
-        return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(codes))
+
+def _moves_of(root: np.void, length: int, board: Board) -> tuple[Move, ...]:
+    """So much of the line of ROOT_MOVE; codes are in the view of the side that moves."""
+    codes = root["pv"][:length].tolist() or [int(root["move"])]
+    views = (0, FLIP_MOVE) if board.turn == "white" else (FLIP_MOVE, 0)
+    return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(codes))
 
 
 def _always(_: Worker) -> bool:

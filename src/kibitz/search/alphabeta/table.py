@@ -17,7 +17,6 @@ from kibitz.jit.records import aligned, prefetch_at, record_at
 from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.state import copy_position
-from kibitz.search.alphabeta.constants import AGE_DEPTH
 from kibitz.search.alphabeta.thread import (
     DECISIVE,
     NO_EVAL,
@@ -124,12 +123,12 @@ def causes_cutoff(entry: np.uint64, ply: int, alpha: int, beta: int) -> bool:
 
 
 @kernel
-def _replacement_value(entry: np.uint64, generation: int) -> int:
+def _replacement_value(thread: np.record, entry: np.uint64, generation: int) -> int:
     """How much an entry is worth keeping: its depth, less for its age."""
     if entry == NO_ENTRY:
         return -1_000_000
     age = (generation - signed(entry >> GENERATION_AT)) & (GENERATIONS - 1)
-    return entry_depth(entry) - AGE_DEPTH * age
+    return entry_depth(entry) - thread.age_depth * age
 
 
 @kernel
@@ -156,11 +155,11 @@ def _write(
             if move == NO_MOVE:
                 move = entry_move(entry)
             fresh = signed(entry >> GENERATION_AT) == generation
-            if bound != EXACT and fresh and depth + AGE_DEPTH <= entry_depth(entry):
+            if bound != EXACT and fresh and depth + thread.age_depth <= entry_depth(entry):
                 return
             chosen = slot
             break
-        value = _replacement_value(entry, generation)
+        value = _replacement_value(thread, entry, generation)
         if value < least:
             chosen, least = slot, value
     new = np.uint64(move) | np.uint64(score + BIAS) << SCORE_AT

@@ -6,6 +6,7 @@ too: centipawns of the side to move, beyond them wins by tablebase and mates, le
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.state import POSITION, RECORDS, checkers
+from kibitz.search.alphabeta.constants import NAMES, Constants
 
 MAX_PLY = 127  # of a line, and of a search
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
@@ -53,6 +55,25 @@ CORRECTION_SLOTS = 1 << 14  # of each of its three tables
 TRIED = 64  # moves of a position that are remembered as tried
 
 HISTORIES = "quiet_history", "capture_history", "continuation_history", "correction_history"
+
+# --- late move reductions -------------------------------------------------------------------------
+
+LIMIT = 64  # of depths, and of numbers of moves
+
+
+def reductions(base: int, divisor: int) -> np.ndarray:
+    """Plies by which the move of a number is searched less deep, by depth * LIMIT + number."""
+    plies = [
+        int(base / 100 + math.log(depth) * math.log(number) / (divisor / 100))
+        if depth and number
+        else 0
+        for depth in range(LIMIT)
+        for number in range(LIMIT)
+    ]
+    return np.array(plies, np.int8)
+
+
+# --- records --------------------------------------------------------------------------------------
 
 FRAME = np.dtype(
     [
@@ -119,6 +140,8 @@ THREAD = np.dtype(
         ("probes_done", np.int64),
         ("tablebase_pieces", np.int64),  # the most pieces that tablebases know; 0: none
         ("tablebase_depth", np.int64),  # the least depth at which they are asked
+        *((name, np.int64) for name in NAMES),  # the numbers of constants.py
+        ("reductions", np.int8, LIMIT * LIMIT),
         ("keys", np.uint64, MAX_HISTORY + MAX_PLY + 4),  # of the game, then of the line
         ("quiet_history", np.int16, 2 * 64 * 64),
         ("capture_history", np.int16, PIECE_SQUARES * 6),
@@ -137,6 +160,7 @@ CONTROL = np.dtype(
     align=True,
 )
 GRANT = 256  # nodes between two looks at the control
+DEFAULTS = Constants()
 
 position_at = record_at(POSITION, "positions")
 root_at = record_at(ROOT_MOVE, "roots")
@@ -147,7 +171,9 @@ _frame_at = record_at(FRAME, "frames")
 class ThreadMemory:
     """Owner of a thread's arrays; `record` is what kernels get."""
 
-    def __init__(self, entries: np.ndarray, parts: int = ALL_PARTS) -> None:
+    def __init__(
+        self, entries: np.ndarray, parts: int = ALL_PARTS, constants: Constants = DEFAULTS
+    ) -> None:
         self.positions = np.zeros(MAX_PLY + 4, RECORDS)
         self.frames = np.zeros(MAX_PLY + 4 + FRAMES_BEFORE, FRAME)
         self.roots = np.zeros(MAX_MOVES + 1, ROOT_MOVE)  # and room to sort them
@@ -155,6 +181,10 @@ class ThreadMemory:
         self._row = aligned((1,), THREAD)
         self.record: Any = self._row.view(np.recarray)[0]
         self.record.parts = parts
+        for name in NAMES:
+            self._row[name] = getattr(constants, name)
+        base, divisor = constants.reduction_base, constants.reduction_divisor
+        self._row["reductions"] = reductions(base, divisor)
         arrays = {"positions": self.positions, "frames": self.frames, "roots": self.roots}
         for name, array in (arrays | {"probes": self.probes, "entries": entries}).items():
             self._row[name] = address_of(array)
@@ -165,18 +195,23 @@ class ThreadMemory:
         for name in HISTORIES:
             self._row[name] = 0
 
+    def set_keys(self, line: np.ndarray) -> None:
+        """Take over the last of a line of positions, and the keys of those before it."""
+        earlier = line["key"][:-1][-MAX_HISTORY:]
+        self.record.keys[: len(earlier)] = earlier
+        self.record.history, self.positions[0] = len(earlier), line[-1]
+
     def set_line(self, line: np.ndarray, codes: list[int], *, complete: bool) -> None:
         """Take over a line of positions, POSITION [plies + 1], and search its last one.
 
         Of the root's moves only `codes` are searched; `complete` says whether these are all.
         """
-        record, earlier = self.record, line["key"][:-1][-MAX_HISTORY:]
-        record.keys[: len(earlier)] = earlier
-        record.history, record.root_count = len(earlier), len(codes)
+        self.set_keys(line)
+        record = self.record
+        record.root_count = len(codes)
         record.nodes = record.granted = record.stopped = record.seldepth = 0
         record.probes_done, record.root_complete = record.probes_queued, int(complete)
         record.quiet_history[:] //= 2
-        self.positions[0] = line[-1]
         self.frames["continuation_index"] = NO_CONTINUATION
         self.frames["killers"], self.frames["excluded"] = 0, 0
         self.frames["static_eval"], self.frames["double_extensions"] = NO_EVAL, 0

@@ -72,7 +72,7 @@ def play_by_alphabeta(terms: np.record, game: np.record, context: Context, moves
             return False
         number = signed(game.ply)
         position = line_at(game, number)
-        score = search_nodes(context, signed(terms.nodes), signed(terms.most_nodes))
+        score, _ = search_nodes(context, signed(terms.nodes), signed(terms.most_nodes))
         game.playouts += context.thread.nodes
         value = math.tanh(score / (2.0 * ODDS_SCALE))
         if number == 0 and abs(value) > terms.first_value:

@@ -1,0 +1,104 @@
+"""`python -m research.report.constants`: which filed test stands behind each number of alpha-beta.
+
+A test is what `kibitz match A B --sprt ELO0 ELO1 --file research/results/tests/NAME.json` wrote. It
+is about the numbers in which its two players differ; without one, a number is usual in the field.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import App, Parameter
+
+from kibitz.arena.match.elo import elo_text
+from kibitz.cli.output import JsonFlag, columns, emit
+from kibitz.core.errors import DamagedFileError
+from kibitz.core.files import read_bytes
+from kibitz.core.options import Option, options_of
+from kibitz.search.alphabeta.constants import Constants
+from research.command import carry_out
+
+TESTS = Path(__file__).parents[1] / "results" / "tests"
+HEADINGS = ("constant", "default", "against", "Elo of the default", "LLR", "games", "test")
+
+app = App(name="report.constants", help="Tests behind constants.", result_action="return_value")
+
+
+class Tested(NamedTuple):
+    """A test of one value of a constant against another; Elo is that of the second one."""
+
+    patch: int
+    base: int
+    beside: tuple[str, ...]  # other constants that were changed with it
+    elo: str
+    llr: float
+    games: int
+    accepted: str | None
+    file: str
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Cells of its row behind the constant's name and default."""
+        against = " ".join((str(self.patch), *(f"with {name}" for name in self.beside)))
+        outcome = "undecided" if self.accepted is None else f"{self.accepted} accepted"
+        return against, self.elo, f"{self.llr:.2f}, {outcome}", self.games, self.file
+
+
+def tested(option: Option, folder: Path) -> Iterator[Tested]:
+    """The tests of a constant that are on file."""
+    for file in sorted(folder.glob("*.json")):
+        result = _result(file)
+        patch, base = (one.get("settings") or {} for one in result["players"])
+        differ = [name for name in {**patch, **base} if patch.get(name) != base.get(name)]
+        if option.name not in differ:
+            continue
+        (pair,), sprt = result["pairs"], result["sprt"]
+        ends = pair["by_pairs"]
+        elo, low, high = (-ends[k] if ends[k] is not None else None for k in ("elo", "high", "low"))
+        yield Tested(
+            patch=patch.get(option.name, option.default),
+            base=base.get(option.name, option.default),
+            beside=tuple(sorted(name for name in differ if name != option.name)),
+            elo=elo_text(elo, low, high, ends["interval"]),
+            llr=sprt["llr"],
+            games=result["games"],
+            accepted=sprt["accepted"],
+            file=file.stem,
+        )
+
+
+def _result(file: Path) -> Mapping[str, Any]:
+    result: dict[str, Any] = json.loads(read_bytes(file))
+    if "sprt" not in result or len(result.get("players", ())) != 2:
+        fix = "file it with kibitz match A B --sprt ELO0 ELO1 --file"
+        raise DamagedFileError("no test of two players", value=str(file), fix=fix)
+    return result
+
+
+@app.default
+def constants(
+    *,
+    folder: Annotated[Path, Parameter(help="Of filed tests.")] = TESTS,
+    json: JsonFlag = False,
+) -> int:
+    """Print each constant with its default, and the test on file or 'none yet'."""
+    found = {option: [*tested(option, folder)] for option in options_of(Constants)}
+    rows = [
+        (option.uci, option.default, *cells)
+        for option, tests in found.items()
+        for cells in [one.cells for one in tests] or [("none yet", "", "", "", "")]
+    ]
+    result = {
+        option.uci: {"default": option.default, "tests": [one._asdict() for one in tests]}
+        for option, tests in found.items()
+    }
+    emit({"constants": result}, as_json=json, table=columns(HEADINGS, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(app))

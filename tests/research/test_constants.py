@@ -1,0 +1,52 @@
+"""Which filed test stands behind each number of alpha-beta."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kibitz.cli import main
+from kibitz.search.alphabeta.constants import NAMES
+from research.command import carry_out
+from research.report.constants import TESTS, app
+
+
+def test_each_number_has_its_test_or_none_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "match material,Search=alphabeta,LateMoveDepth=0 material,Search=alphabeta --nodes 200"
+    file = tmp_path / "late.json"
+    assert main([*words.split(), "--games", "4", "--sprt", "0", "5", "--file", str(file)]) == 0
+    capsys.readouterr()
+    assert carry_out(app, ["--folder", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["constants"]
+    (test,) = found["LateMoveDepth"]["tests"]
+    filed = json.loads(file.read_text())
+    assert (test["patch"], test["base"], test["games"]) == (0, 8, 4)
+    assert (test["llr"], test["accepted"], test["file"]) == (filed["sprt"]["llr"], None, "late")
+    assert [one["tests"] for name, one in found.items() if name != "LateMoveDepth"] == [[]] * (
+        len(NAMES) - 1
+    )
+    assert carry_out(app, ["--folder", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("none yet" in line for line in lines) == len(NAMES) - 1
+    assert any("LateMoveDepth" in line and "undecided" in line for line in lines)
+
+
+def test_all_tests_on_file_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert carry_out(app, ["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["constants"]
+    read = {one["file"] for row in found.values() for one in row["tests"]}
+    for file in TESTS.glob("*.json"):  # a patch of code changes no number
+        code = any("checkout" in player for player in json.loads(file.read_text())["players"])
+        assert (file.stem in read) == (not code)
+
+
+def test_a_file_that_is_no_test_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.json").write_text("{}")
+    assert carry_out(app, ["--folder", str(tmp_path)]) == 2
+    assert "notes.json" in capsys.readouterr().err
