@@ -52,7 +52,7 @@ class Move(NamedTuple):
 
 
 def ratings_of(game: Game) -> tuple[int, int] | None:
-    """The ratings of White and Black, if both are known."""
+    """The ratings of White and Black, if both are given."""
     texts = [game.tags.get(name, "") for name in ("WhiteElo", "BlackElo")]
     return (int(texts[0]), int(texts[1])) if all(text.isdecimal() for text in texts) else None
 
@@ -71,14 +71,16 @@ def moves_of(game: Game, number: int, people: People) -> Iterator[Move]:
         lines.append(boards[-1].positions())
         board.push(move)
     leaves = leaves_of(lines)
-    likely = {known: people.likely(leaves, known) for known in people.ratings}
+    likely = {network: people.likely(leaves, network) for network in people.ratings}
     for ply, move in enumerate(played):
         rating = ratings[ply % 2 if game.start.turn == "white" else 1 - ply % 2]
         span = slice(leaves.offsets[ply], leaves.offsets[ply + 1])
         codes = [absolute(boards[ply].position, int(code)) for code in leaves.moves[span]]
-        said = {str(known): numbers[span] for known, numbers in likely.items()}
+        said = {str(network): numbers[span] for network, numbers in likely.items()}
         weights = blend(rating, people.ratings)
-        said[BLEND] = np.sum([share * said[str(known)] for known, share in weights.items()], axis=0)
+        said[BLEND] = np.sum(
+            [share * said[str(network)] for network, share in weights.items()], axis=0
+        )
         at = codes.index(move)
         before = clocks[ply - 2] if ply >= 2 else None  # what was left before this move
         in_time = before is None or before >= LEAST_SECONDS
@@ -144,13 +146,13 @@ def agreement(
     if not moves:
         fix = "give games with the tags WhiteElo and BlackElo"
         raise InputError("no move of a rated player", value=[str(file) for file in files], fix=fix)
-    found = list(agreements(moves))
-    facts = {"files": [file.name for file in files], "bands": [row._asdict() for row in found]}
-    emit(facts, as_json=json, table=None if json else _table(found))
+    bands = list(agreements(moves))
+    facts = {"files": [file.name for file in files], "bands": [row._asdict() for row in bands]}
+    emit(facts, as_json=json, table=None if json else _table(bands))
 
 
-def _table(found: list[Agreement]) -> Any:
-    names = list(found[0].agreement)
+def _table(bands: list[Agreement]) -> Any:
+    names = list(bands[0].agreement)
     head = ("rating", "moves of", "games", "moves", *names, "+/-", f"share of {BLEND}")
     rows = [
         (
@@ -162,7 +164,7 @@ def _table(found: list[Agreement]) -> Any:
             f"{row.error:.1f}",
             f"{row.share:.1f}",
         )
-        for row in found
+        for row in bands
     ]
     return columns(head, rows)
 
@@ -178,7 +180,7 @@ def levels(
 
     Every level is shown careful moves of its band, the first of the files.
     """
-    people, found = People(), list[dict[str, Any]]()
+    people, measured = People(), list[dict[str, Any]]()
     for rating in range(1100, 1901, 200):
         level = human_level_of(rating)
         assert level is not None
@@ -195,9 +197,11 @@ def levels(
         means = 100 * np.mean(shares, axis=0)
         names = ("share", "share_of_level", "agreement_of_level")
         row = {"rating": rating, "positions": len(shares)}
-        found.append(row | dict(zip(names, means.tolist(), strict=True)))
-    rows = [tuple(f"{n:.1f}" if isinstance(n, float) else n for n in row.values()) for row in found]
-    emit({"levels": found}, as_json=json, table=columns(tuple(found[0]), rows))
+        measured.append(row | dict(zip(names, means.tolist(), strict=True)))
+    rows = [
+        tuple(f"{n:.1f}" if isinstance(n, float) else n for n in row.values()) for row in measured
+    ]
+    emit({"levels": measured}, as_json=json, table=columns(tuple(measured[0]), rows))
 
 
 def _asked(files: list[Path], rating: int) -> Iterator[tuple[Board, Any]]:

@@ -46,14 +46,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def maia(tmp_path_factory: pytest.TempPathFactory) -> dict[int, OnnxEvaluator]:
-    folder, found = tmp_path_factory.mktemp("maia"), {}
+    folder, evaluators = tmp_path_factory.mktemp("maia"), {}
     for rating in (1100, 1500, 1900):
         file = shipped_file(f"maia-{rating}")
         assert file is not None
         leela = LeelaFile(file)
         save_onnx(folder / f"{rating}.onnx", leela.onnx(), leela.card)
-        found[rating] = OnnxEvaluator(folder / f"{rating}.onnx")
-    return found
+        evaluators[rating] = OnnxEvaluator(folder / f"{rating}.onnx")
+    return evaluators
 
 
 def board_of(row: dict[str, Any]) -> Board:
@@ -133,7 +133,9 @@ KINDS: dict[str, dict[str, Any]] = {
 
 def reference(file: Path, leaves: Leaves, conv: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """Policy of 1858 and value, by torch, with batch normalisation as it stands."""
-    layers = {one.name: torch.from_numpy(one.numbers().copy()) for one in LeelaFile(file).layers()}
+    layers = {
+        layer.name: torch.from_numpy(layer.numbers().copy()) for layer in LeelaFile(file).layers()
+    }
     planes = np.zeros((len(leaves.known), 112, 8, 8), np.float32)
     encode("leela112", leaves, planes)
 

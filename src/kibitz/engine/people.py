@@ -47,8 +47,8 @@ def blend(rating: int, ratings: list[int]) -> dict[int, float]:
     if not ratings:
         fix = "install Kibitz again, or: kibitz data fetch maia"
         raise InputError("no network of what people play", value=f"{MAIA}*.pb.gz", fix=fix)
-    below = max((known for known in ratings if known <= rating), default=min(ratings))
-    above = min((known for known in ratings if known >= rating), default=max(ratings))
+    below = max((network for network in ratings if network <= rating), default=min(ratings))
+    above = min((network for network in ratings if network >= rating), default=max(ratings))
     if below >= above:
         return {below: 1.0}
     share = (rating - below) / (above - below)
@@ -72,8 +72,8 @@ class People:
         from kibitz.nets.load import load_batched
 
         weights = blend(rating, self.ratings)
-        for known in weights.keys() - self._networks.keys():
-            self._networks[known] = load_batched(self._files[known])
+        for network in weights.keys() - self._networks.keys():
+            self._networks[network] = load_batched(self._files[network])
         return weights
 
     def likely(self, leaves: Leaves, rating: int) -> np.ndarray:
@@ -82,8 +82,8 @@ class People:
 
         total = np.zeros(len(leaves.moves))
         starts, counts = leaves.offsets[:-1], np.diff(leaves.offsets)
-        for known, weight in self.ready(rating).items():
-            logits = evaluated(self._networks[known], leaves).logits.astype(np.float64)
+        for network, weight in self.ready(rating).items():
+            logits = evaluated(self._networks[network], leaves).logits.astype(np.float64)
             powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts), counts))
             total += weight * powers / np.repeat(np.add.reduceat(powers, starts), counts)
         return total

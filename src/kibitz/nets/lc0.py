@@ -148,8 +148,8 @@ class LeelaFile:
         """Of the tower, by the size of its first layer."""
         filters = self._count(_parts(_only(self._weights, _TOWER_INPUT)), 1) // (INPUT_PLANES * 9)
         if not (0 < filters <= MOST_FILTERS and len(self._blocks) <= MOST_BLOCKS):
-            found = f"{len(self._blocks)} blocks of {filters} filters"
-            self._damaged(f"{found}, more or fewer than a network has")
+            size = f"{len(self._blocks)} blocks of {filters} filters"
+            self._damaged(f"{size}, more or fewer than a network has")
         return filters
 
     # --- its layers -----------------------------------------------------------------------------
@@ -350,8 +350,8 @@ class _Layer:
         """The numbers, float32, in the layer's shape."""
         share = np.frombuffer(self._numbers, "<u2").astype(np.float32) / np.float32(STEPS)
         low, high = np.float32(self._low), np.float32(self._high)
-        found: Floats = (share * high + (1 - share) * low).reshape(self.shape)
-        return found
+        numbers: Floats = (share * high + (1 - share) * low).reshape(self.shape)
+        return numbers
 
 
 def _float(value: Content) -> float:
@@ -359,10 +359,10 @@ def _float(value: Content) -> float:
 
 
 def _parts(content: Content) -> _Parts:
-    found: _Parts = {}
+    parts: _Parts = {}
     for number, value in fields(content):
-        found.setdefault(number, []).append(value)
-    return found
+        parts.setdefault(number, []).append(value)
+    return parts
 
 
 def _only(parts: _Parts, number: int) -> Content:

@@ -69,7 +69,7 @@ def human(
 
 
 def _board(what: str, ply: int | None) -> Board:
-    """The position, with the moves that led to it where they are known."""
+    """The position, with the moves that led to it where they are given."""
     if not Path(what).is_file():
         if ply is not None:
             raise InputError("--ply", value=ply, fix="it is for PGN files; give one")
@@ -104,7 +104,7 @@ def _row(board: Board, move: Move, share: float, lines: dict[Move, Line]) -> dic
 
 def _best(board: Board, people: People, shares: Shares, rating: int, best: Move) -> dict[str, Any]:
     """The best move, and how many find it at this rating and at those of the networks."""
-    by_rating = {known: people.shares(board, known)[best] for known in people.ratings}
+    by_rating = {other: people.shares(board, other)[best] for other in people.ratings}
     by_rating[rating] = shares[best]
     return {
         "move": board.uci(best),
@@ -124,9 +124,9 @@ def _table(rows: list[dict[str, Any]], rating: int) -> Any:
 
 def _told(best: dict[str, Any], rating: int) -> str:
     others = ", ".join(
-        f"{_percent(share)} at {known}"
-        for known, share in best["by_rating"].items()
-        if known != rating
+        f"{_percent(share)} at {other}"
+        for other, share in best["by_rating"].items()
+        if other != rating
     )
     return f"best move {best['san']}: {_percent(best['share'])} play it at {rating}; {others}"
 
