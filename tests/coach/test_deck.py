@@ -30,6 +30,7 @@ from kibitz.coach.train import (
     explained,
     is_right,
     record,
+    score_text,
     stored_items,
 )
 from kibitz.core.log import Stop
@@ -73,6 +74,11 @@ def test_a_missed_mate_is_an_item(engines: Engines) -> None:
     assert not any("e5" in hint.removeprefix("It is the queen on h5") for hint in item.hints)
     assert item.margin >= module.CLEAR
     assert item.nodes == NODES
+
+
+def test_how_long_a_mate_takes_is_said_once() -> None:
+    item = stored_item((Good("h5e5", "mate", 4), Good("d2d4", "cp", 130)))
+    assert [score_text(item, good) for good in item.good] == ["forced mate", "+1.30"]
 
 
 @pytest.mark.parametrize(

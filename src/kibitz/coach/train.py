@@ -209,9 +209,12 @@ def explained(stored: Stored, move: Move | None, right: bool) -> Iterator[str]:
 
 
 def score_text(item: Item, good: Good) -> str:
-    """A score as White sees it: +1.25, or mate in 3."""
+    """A score as White sees it: +1.25, or a mate.
+
+    How long a mate takes another search may see otherwise, and say so in the reason.
+    """
     if good.kind == "mate":
-        return f"mate in {good.amount}"
+        return "mate in 1" if good.amount == 1 else "forced mate"
     amount = good.amount if item.board().turn else -good.amount
     return f"{amount / 100:+.2f}"
 
