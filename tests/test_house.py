@@ -161,6 +161,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"analyse", "facts", "openings", "kept"},
     {"claims"},
     {"select", "check"},
+    {"selection"},
     {"english"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},
@@ -183,7 +184,8 @@ def test_commentary_stands_on_facts() -> None:
 def test_nothing_after_the_analysis_searches() -> None:
     """From the record of an analysis on, no module of commentary can start an engine."""
     room = PACKAGE / "comment"
-    pure = [room / "analysis.py", room / "facts.py", room / "select.py", room / "marks.py"]
+    pure = [room / "analysis.py", room / "facts.py", room / "select.py"]
+    pure += [room / "selection.py", room / "marks.py"]
     for path in [*pure, *(room / "claims").glob("*.py"), *(room / "english").glob("*.py")]:
         assert not {name for name in imports(path) if name.startswith("kibitz.engine")}, path
         assert "Searches" not in path.read_text(encoding="utf-8"), path

@@ -756,6 +756,31 @@ def goes_on(at: At, text: str) -> bool:
     return True
 
 
+def after_line(at: At, text: str) -> chess.Board:
+    """The position after the line that a statement ends with."""
+    board, found = at.after.copy(), re.search(rf"{MOVE}(?: (?:\d+\.)?{SAN})*$", text.strip(" .,"))
+    for one in found.group().split() if found else ():
+        board.push_san(one.rpartition(".")[2])
+    return board
+
+
+def gained(at: At, text: str) -> bool:
+    """The mover has more material after the line than it had, or than before it was taken from."""
+    board, starts = after_line(at, text), [at.before]
+    for _ in range(2):
+        if starts[-1].move_stack:
+            starts.append(starts[-1].copy())
+            starts[-1].pop()
+    return any(material(board, at.mover) > material(start, at.mover) for start in starts)
+
+
+def got_through(at: At, text: str) -> bool:
+    """A pawn of the mover stands there after the line."""
+    there = chess.parse_square(re.findall(r"through to (\w\d)", text)[0])
+    board = after_line(at, text) if ":" in text else None
+    return board is None or board.piece_at(there) == chess.Piece(chess.PAWN, at.mover)
+
+
 BETTER = r"#better"  # see named_moves
 ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
@@ -829,7 +854,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("castling", r"right to castle|no longer castle", can_castle_no_more),
     ("wings", r"opposite wings|opposite sides", opposite_wings),
-    ("queens", r"queens off|without queens", lambda at, _: not at.after.queens),
+    ("queens", r"queens off(?!: | in the line)|without queens", lambda at, _: not at.after.queens),
     (
         "pawn ending",
         r"pawn ending|only kings and pawns",
@@ -951,13 +976,37 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda *_: True,
     ),
     ("avoids", r"avoids the loss|loses nothing|keeps the material", lambda *_: True),
-    ("only", r"only good move|one good move|only move: all|has to be played: all", lambda *_: True),
+    (
+        "only",
+        r"only good move|one good move|only move: all|has to be played: all|only move that"
+        r"|\balone\b",
+        lambda *_: True,
+    ),
     ("trap", r"\btraps\b|without a safe square", named_pieces_exist),
     (
         "other tactics",
         r"lures|deflects|overloads|one job too many|draws the|decoys|cuts|in between|in-between"
         r"|clears|vacates|is safe from",
         named_pieces_exist,
+    ),
+    ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
+    ("through", r"gets a pawn through", got_through),
+    ("castles soon", r"castle soon", lambda _, t: "O-O" in t),
+    (
+        "castles never",
+        r"from castling: \d",
+        lambda at, t: not after_line(at, t).has_castling_rights(not at.mover),
+    ),
+    ("draws", r"stalemate: \d", lambda at, t: after_line(at, t).is_stalemate()),
+    (
+        "moves again",
+        r"has to move again|makes the .* move again",
+        lambda at, t: at.before.peek().to_square == square_in(t),
+    ),
+    (
+        "takes back",
+        r"takes back with",
+        lambda at, _: at.before.peek().to_square == at.move.to_square,
     ),
     ("standing", BARE, lambda *_: True),
     ("line", LINE, goes_on),

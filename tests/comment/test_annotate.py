@@ -19,11 +19,13 @@ from kibitz.comment.analyse import Effort, Searches, seen_along
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
+from kibitz.comment.claims.grades import Grade
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import MARKS, Seen, key_moments, label
-from kibitz.comment.marks import forget
+from kibitz.comment.judge import MARKS, Label, Seen, key_moments, label
+from kibitz.comment.marks import forget, grade_in, put_mark
+from kibitz.comment.report.page import shown
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
@@ -105,6 +107,30 @@ def test_another_run_takes_out_its_own_words_only(engine: Engine) -> None:
     assert [one.san() for one in bare.mainline()] == [one.san() for one in before.mainline()]
     assert bare.variations[0].variations[0].variations[0].variations[0].variations[0].nags == set()
     assert str(bare.end().game()).count("%") == 2  # the clock and the square
+
+
+def test_praise_is_marked_and_taken_out_again() -> None:
+    game = parse_game(TRAP.replace("4. Nxe5", "4. Nxe5 $1"))
+    grades = [Grade.BOOK, Grade.GREAT, Grade.GREAT]
+    nodes = list(game.tree.mainline())[5:8]
+    for node, grade in zip(nodes, grades, strict=True):
+        named = put_mark(node, Label.NONE, grade)
+        node.comment = f"[%eval 0.1] {named}"
+    assert [grade_in(node) for node in nodes] == [Grade.BOOK, None, Grade.GREAT]
+    assert [node.nags for node in nodes] == [set(), {1}, {1}]  # the second is somebody else's
+    game.tree.headers["Annotator"] = "kibitz (material, club, both, nodes 1)"
+    forget(game.tree)
+    assert [node.nags for node in nodes] == [set(), {1}, set()]
+    assert [node.comment for node in nodes] == [""] * 3
+    assert put_mark(nodes[1], Label.BLUNDER, Grade.MISS) == "[%grade miss]"
+    assert nodes[1].nags == {4}
+
+
+def test_a_game_of_the_book_is_named_as_such(engine: Engine) -> None:
+    game = annotate(parse_game(TRAP), engine, STYLE).game
+    grades = [grade_in(node) for node in game.tree.mainline()]
+    assert grades[:4] == [Grade.BOOK] * 4
+    assert "grade" not in shown(game.tree.variations[0].comment)
 
 
 def test_key_moments_alone(engine: Engine) -> None:

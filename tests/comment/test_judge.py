@@ -16,6 +16,7 @@ from kibitz.comment.judge import (
     is_hard_to_find,
     is_only_move,
     label,
+    labels_of,
     move_accuracy,
     turning_points,
     value_of,
@@ -164,3 +165,13 @@ def test_hindsight_believes_the_moves_that_were_made() -> None:
 def test_what_is_promoted_and_taken_at_once_is_a_queen(fen: str, line: str, shown: str) -> None:
     moves = [chess.Move.from_uci(move) for move in line.split()]
     assert " ".join(move.uci() for move in as_queens(chess.Board(fen), moves)) == shown
+
+
+def test_a_mate_that_was_not_given_is_marked_in_a_decided_game() -> None:
+    mate, won = Seen(Score("mate", 1), 1.0, ()), Seen(Score("cp", -1200), -0.975, ())
+    assert label(mate, won) is Label.INACCURACY
+    assert label(mate, Seen(Score("mate", 0), -1.0, ())) is Label.NONE
+    assert label(Seen(Score("mate", 4), 1.0, ()), won) is Label.NONE
+    assert labels_of((1.0, 0.97), True, {0}) == (Label.INACCURACY,)
+    assert labels_of((1.0, 0.97), True) == (Label.NONE,)
+    assert labels_of((1.0, 0.0), True, {0}) == (Label.BLUNDER,)

@@ -18,7 +18,8 @@ from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.facts import scenes_of
 from kibitz.comment.judge import Seen
 from kibitz.comment.kept import Kept
-from kibitz.comment.select import LEVELS, Memory, select
+from kibitz.comment.select import LEVELS, Memory
+from kibitz.comment.selection import select
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits

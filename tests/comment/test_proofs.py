@@ -13,17 +13,18 @@ import pytest
 
 from kibitz.comment import claims
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
-from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, taken_by
 from kibitz.comment.judge import Label, Seen
 from kibitz.search.report import Score
-from tests.comment.looks import judged_by
+from tests.comment.looks import judged_by, seen_by
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
 ANALYSIS = judged_by(TABLES)
@@ -80,6 +81,16 @@ AWAY = "R7/8/P7/2Kn4/4k3/8/8/1r6 w - - 1 75"
 THROUGH = "1r5k/2Q3p1/4p1P1/1r5p/7q/1R6/2P5/1K4R1 w - - 0 35"
 GIVEN = "8/8/8/8/2r3NP/2B2p1K/1P2k3/8 b - - 5 59"
 ROOK = "8/8/4k3/8/8/n7/8/R3K3 w - - 0 1"
+
+FORKS, BARE = "r3k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "r4rk1/5pp1/7p/8/8/3BB3/3Q1PPP/6K1 w - - 0 1"
+PERPETUAL, RIGHTS = "7k/5Q2/8/8/8/8/1q6/7K w - - 0 1", "r3k2r/8/8/8/8/8/4Q3/4K2R w kq - 0 1"
+MATED = seen_by(lambda _board, _times: seen(-1.0, mate=-7))
+QUIET, SCHOLAR = "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1"
+SMOTHERS, WON = "Qb8+ Nxb8 Rd8#", seen(-0.9)
+GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
+HEAVY = "3R4/5pk1/6p1/8/P7/2q5/5Q2/7K w - - 0 39"
+GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
+LEVEL = seen_by(lambda _board, _times: seen(0.0))
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
 Told = tuple[Claim, Scene, list[Scene]]
@@ -463,6 +474,133 @@ CASES: list[Told] = [
         GivesUp(unit("Qb8"), (5,), (), "mate", 1),
         scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(-1.0, "d7b8", mate=-1)),
         [scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(0.9, "d7b8"))],
+    ),
+    # The knight forks, and the rook falls two moves later; a bishop guards it.
+    (
+        outcomes.ComesOut((4,), (), "1...Kf8 2.Nc7 Kg7 3.Nxa8"),
+        scene(FORKS, "Nb5 Kf8 Nc7 Kg7 Nxa8 Kf6"),
+        [scene(FORKS.replace("3N4", "3Nb3"), "Nb5 Kf8 Nc7 Kg7 Nxa8 Bxa8")],
+    ),
+    # The longer look agrees, or sees no mate.
+    (
+        outcomes.MatesLater(7),
+        replace(scene(BACK_RANK, "Kf2", has=seen(-1.0, mate=-8)), analysis=MATED),
+        [
+            replace(scene(BACK_RANK, "Kf2", has=seen(-1.0, mate=-8)), analysis=LEVEL),
+            replace(scene(BACK_RANK, "Kf2", has=seen(-0.9)), analysis=MATED),
+        ],
+    ),
+    # The king on h8 has to go back and forth; the last check comes from another square.
+    (
+        outcomes.Draws("check", "1...Kh7 2.Qf7+ Kh8 3.Qf8+ Kh7"),
+        scene(PERPETUAL, "Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7"),
+        [scene(PERPETUAL, "Qf8+ Kh7 Qf7+ Kh8 Qe8+ Kh7")],
+    ),
+    (
+        outcomes.Draws("stalemate"),
+        scene("5k2/5P2/4K3/8/8/8/8/8 w - - 0 1", "Kf6"),
+        [scene("5k2/5P2/4K3/8/8/8/8/8 w - - 0 1", "Ke5")],
+    ),
+    # Bishop and queen attack beside the bare king, or the queen alone.
+    (
+        outcomes.OpensUp("1...gxh6 2.Qxh6"),
+        scene(BARE, "Bxh6 gxh6 Qxh6 f6 h3 Ra7 h4 Rfa8"),
+        [scene(BARE, "Bxh6 gxh6 Qxh6 f6 Be2 Ra7 h4 Rfa8"), scene(BARE, "h3 Ra7 h4 Rfa8")],
+    ),
+    # The king comes too late, or takes the pawn next.
+    (
+        outcomes.Runs(unit("Pb7")),
+        scene("8/6k1/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kf7 Kd2 Ke7 Kd3"),
+        [scene("4k3/8/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kd7 Kd2 Kc7 Kc3")],
+    ),
+    # The king moves out of check, or castles.
+    (
+        outcomes.Uncastles("1...Kf7"),
+        scene(RIGHTS, "Qe4+ Kf7 Qf3+ Ke7 Kd2 Rhb8"),
+        [scene(RIGHTS, "Qd3 O-O Kd2 Rab8"), scene(RIGHTS.replace("kq", "-"), "Qe4+ Kf7")],
+    ),
+    # The queens go, or stay; or nobody is winning.
+    (
+        outcomes.TradesQueens("1...Qxd4 2.Rxd4"),
+        scene(HEAVY, "Qd4+ Qxd4 Rxd4 Kf6", seen(0.8)),
+        [scene(HEAVY, "Qd4+ Kh7 Qh8+ Kxh8", seen(0.8)), scene(HEAVY, "Qd4+ Qxd4 Rxd4", seen(0.2))],
+    ),
+    (
+        outcomes.Castles("1...Rb8 2.O-O"),
+        scene(RIGHTS.replace("kq", "Kkq"), "Qd3 Rab8 O-O"),
+        [scene(RIGHTS.replace("kq", "Kkq"), "Qd3 Rab8 Kd2"), scene(RIGHTS, "Qd3 O-O Kd2")],
+    ),
+    (
+        outcomes.TakesBack(unit("pd5")),
+        scene("4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1", "(Nxd5) exd5"),
+        [scene("4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1", "(Nxd5) e5")],
+    ),
+    # The knight has to go, or stays.
+    (
+        outcomes.HitsAgain(unit("Nd5")),
+        scene("4k3/2p5/8/8/8/2N5/8/4K3 w - - 0 1", "(Nd5) c6 Nc3"),
+        [scene("4k3/2p5/8/8/8/2N5/8/4K3 w - - 0 1", "(Nd5) c6 Ke2")],
+    ),
+    # Other moves win, too; a pawn is promoted; what is given comes back with the next move.
+    (
+        grades.Graded(Grade.BRILLIANT),
+        scene(PARIS, SMOTHERS, seen(0.4, "b3b8", second=-0.2), seen(-1.0, "d7b8", mate=-1)),
+        [
+            scene(PARIS, SMOTHERS, seen(0.9, "b3b8", second=0.7), seen(-1.0, "d7b8", mate=-1)),
+            scene("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a8=Q+", seen(0.4, "a7a8q", second=-0.9), WON),
+            scene(SCHOLAR, "(Nxd5) exd5", seen(0.0, "e6d5", second=-0.9), seen(0.0)),
+        ],
+    ),
+    # Another move is nearly as good; it takes what hangs; it takes back; it is a mistake.
+    (
+        grades.Graded(Grade.GREAT),
+        scene(QUIET, "Rd2", seen(0.1, "a2d2", second=-0.4), seen(-0.1)),
+        [
+            scene(QUIET, "Rd2", seen(0.1, "a2d2", second=0.0), seen(-0.1)),
+            scene(LOOSE, "Rxd5", seen(0.1, "d2d5", second=-0.4), seen(-0.1)),
+            scene(SCHOLAR, "(Nxd5) exd5", seen(0.0, "e6d5", second=-0.9), seen(0.0)),
+            scene(QUIET, "Rd2", seen(0.5, "a2d2", second=-0.4), seen(0.1)),
+            replace(
+                scene(QUIET, "Rd2", seen(0.1, "a2d2", second=-0.4), seen(-0.1)), analysis=LEVEL
+            ),
+        ],
+    ),
+    # The exchange is given, and something else was a little better, or much.
+    (
+        grades.Graded(Grade.INTERESTING),
+        scene(GAMBLES, GAMBLE, seen(0.45, "b3b7"), seen(-0.4, "d8d7")),
+        [
+            scene(GAMBLES, GAMBLE, seen(0.4, "d1d7"), seen(-0.4, "d8d7")),
+            scene(GAMBLES, GAMBLE, seen(0.6, "b3b7"), seen(-0.4, "d8d7")),
+        ],
+    ),
+    (
+        grades.Graded(Grade.BOOK),
+        scene(chess.STARTING_FEN, "e4", seen(0.1, "e2e4"), seen(-0.1)),
+        [scene(QUIET, "Rd2", seen(0.1, "a2d2"), seen(-0.1))],
+    ),
+    (
+        grades.Graded(Grade.FORCED),
+        scene("4k3/8/8/8/8/8/5P1P/r5K1 w - - 0 1", "Kg2"),
+        [scene("4k3/8/8/8/8/8/5P2/r5K1 w - - 0 1", "Kg2")],
+    ),
+    # The gift is kept, in part; or the game was won before.
+    (
+        grades.Graded(Grade.MISS),
+        replace(scene(QUIET, "Rb2", seen(0.5, "a2d2"), seen(0.0)), was=seen(0.0)),
+        [
+            replace(scene(QUIET, "Rb2", seen(0.7, "a2d2"), seen(-0.4)), was=seen(0.0)),
+            replace(scene(QUIET, "Rb2", seen(0.5, "a2d2"), seen(0.0)), was=seen(-0.5)),
+            scene(QUIET, "Rb2", seen(0.5, "a2d2"), seen(0.0)),
+        ],
+    ),
+    (
+        grades.OnlyGood(2),
+        scene(QUIET, "Rd2", seen(0.7, "a2d2", second=0.2), seen(-0.7)),
+        [
+            scene(QUIET, "Rd2", seen(0.7, "a2d2", second=0.6), seen(-0.7)),
+            scene(QUIET, "Rd2", seen(0.05, "a2d2", second=-0.4), seen(-0.05)),
+        ],
     ),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
@@ -13,6 +14,7 @@ import chess.pgn
 from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse
 from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.claims.claim import step
+from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import Told, story_of
@@ -30,7 +32,8 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, opening_in
-from kibitz.comment.select import LEVELS, Level, Memory, select
+from kibitz.comment.select import LEVELS, Level, Memory
+from kibitz.comment.selection import select
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.engine.options import chosen
 from kibitz.nets.discover import named
@@ -110,10 +113,11 @@ def annotate(
 
 
 class Said(NamedTuple):
-    """A comment on a move, and its lines."""
+    """A comment on a move, its lines, and what the move is, beside its cost."""
 
     comment: Comment = Comment()
     lines: Sequence[Line] = ()
+    grade: Grade | None = None
 
 
 def _analysis_of(
@@ -169,8 +173,10 @@ def _spoken(
     said, missing = list[Said](), list[Unsearched]()
     for scene, speaks in zip(scenes, spoken, strict=True):
         try:
+            grade = grade_of(scene) if style.speaks_of(scene.mover) else None
             comment = speaker.comment(scene) if speaks else Comment()
-            said.append(Said(comment, lines_of(scene, comment, style.level) if speaks else ()))
+            lines = lines_of(scene, comment, style.level) if speaks else []
+            said.append(Said(comment, lines, grade))
         except Unsearched as question:
             missing.append(question)
     return said, missing
@@ -186,19 +192,19 @@ def _write(
 ) -> None:
     """Write marks, values, words and lines into a game."""
     nodes, board = list(tree.mainline()), tree.board()
-    for ply, (node, (comment, lines)) in enumerate(zip(nodes, said, strict=True)):
-        leaves = ""
+    for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, said, strict=True)):
+        leaves = mark = ""
         fine = told.labels[ply] is Label.NONE
         if fine and KNOWN <= ply == named_until + 1 and style.level != "beginner":
             leaves = _theory_text(board, node.move)
         if style.speaks_of(board.turn):
-            put_mark(node, told.labels[ply])
+            mark = put_mark(node, told.labels[ply], grade)
             add_lines(node, lines)
         board.push(node.move)
         name = _opening_text(told.opening) if ply == named_until else ""
         texts = [name, leaves, comment.text, _end_text(board)]
         text = " ".join(text for text in texts if text)
-        put_words(node, analysis.views[ply + 1], comment, text, board.turn)
+        put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)
     story = story_of(tree, told, [one.comment for one in said]) if nodes else ""
     put_words(tree, analysis.views[0], Comment(), story, tree.board().turn)
 
@@ -217,7 +223,10 @@ def _told(tree: chess.pgn.Game, views: Sequence[Seen]) -> tuple[Told, int]:
     signs = [1 if white == (ply % 2 == 0) else -1 for ply in range(len(views))]
     values = tuple(sign * one.value for sign, one in zip(signs, views, strict=True))
     ply, opening = opening_in(tree)
-    return Told(values, labels_of(values, white), opening), ply
+    mates = {
+        ply for ply, (had, has) in enumerate(pairwise(views)) if had.mate == 1 and has.mate != 0
+    }
+    return Told(values, labels_of(values, white, mates), opening), ply
 
 
 def comment_on(

@@ -53,6 +53,7 @@ class Scene:
     last_took: int | None = None  # what that move captured
     had: Seen | None = None  # what a search has seen before the move
     has: Seen | None = None  # and after it, for the other side
+    was: Seen | None = None  # and before the other side's last move
     known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -170,7 +171,8 @@ def scenes_of(analysis: Analysis) -> list[Scene]:
                 last = earlier.pop()
                 took = taken_by(earlier, last)
             kind = took.kind if took else None
-            scenes.append(Scene(before, move, has.line, analysis, last, kind, had, has))
+            was = analysis.views[ply - analysis.first - 1] if ply > analysis.first else None
+            scenes.append(Scene(before, move, has.line, analysis, last, kind, had, has, was))
         board.push(move)
     return scenes
 

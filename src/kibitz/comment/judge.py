@@ -7,7 +7,7 @@ winning chances, and its limits for inaccuracies, mistakes and blunders are the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import pairwise
@@ -145,17 +145,29 @@ TEN_PAWNS = value_of(Score("cp", 1000))
 def label(before: Seen, after: Seen) -> Label:
     """How bad a move is, by what was there before it and what is there for the opponent after it.
 
-    Between two ways to win, or to lose, a game that is decided no move is worse than another.
+    Between two ways to win, or to lose, a game that is decided no move is worse than another; but
+    whoever could have mated at once and did not has been inexact.
     """
-    return graded(before.value, -after.value)
+    return _marked(before.value, -after.value, before.mate == 1 and after.mate != 0)
 
 
-def labels_of(values: Sequence[float], first_white: bool) -> tuple[Label, ...]:
-    """The labels of a game's moves, from White's values before the first and after every move."""
+def labels_of(
+    values: Sequence[float], first_white: bool, mates: Collection[int] = ()
+) -> tuple[Label, ...]:
+    """The labels of a game's moves, from White's values before the first and after every move.
+
+    `mates` are the plies at which a mate in one was there and not played.
+    """
     signs = [1 if first_white == (ply % 2 == 0) else -1 for ply in range(len(values) - 1)]
     return tuple(
-        graded(sign * values[ply], sign * values[ply + 1]) for ply, sign in enumerate(signs)
+        _marked(sign * values[ply], sign * values[ply + 1], ply in mates)
+        for ply, sign in enumerate(signs)
     )
+
+
+def _marked(had: float, has: float, missed_mate: bool) -> Label:
+    mark = graded(had, has)
+    return Label.INACCURACY if missed_mate and mark is Label.NONE else mark
 
 
 def graded(had: float, has: float) -> Label:

@@ -16,18 +16,21 @@ import chess.pgn
 import chess.svg
 
 from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import Label, Seen, label
-from kibitz.comment.select import Level, Memory, Selection, worth_saying
+from kibitz.comment.select import Level, Memory, worth_saying
+from kibitz.comment.selection import Selection
 from kibitz.position.pgn import main_turns
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
 LONGEST = 8  # plies of a variation
 GREEN, RED, YELLOW = "green", "red", "yellow"  # what was better, what refutes, what is spoken of
 _VALUE = "[%eval "
+_GRADE = "[%grade "  # a command of ours: brilliant, great, interesting, book, forced, miss
 _SIGNED = re.compile(r"(?:^|; )kibitz \(.*, (white|black|both), [^,()]*\)$")
 
 
@@ -47,14 +50,20 @@ def forget(tree: chess.pgn.Game) -> None:
         return
     told = told_by(tree)
     for ply, (node, turn) in enumerate(main_turns(tree)):
+        grade = grade_in(node) if ours_of(made[1], turn) else None
+        node.nags -= {grade.nag} if grade else set()
         others, value, _ = node.comment.rpartition(_VALUE)
         node.comment = others.rstrip() if value else node.comment
-        ours = made[1] in ("both", "white" if turn == chess.BLACK else "black")
-        if told is not None and ply and ours:
+        if told is not None and ply and ours_of(made[1], turn):
             node.nags -= {int(told.labels[ply - 1])}
         node.variations[1:] = [
             line for line in node.variations[1:] if not line.comment.startswith(_VALUE)
         ]
+
+
+def ours_of(sides: str, turn: chess.Color) -> bool:
+    """Whether the move that led to a side's turn is of those that were commented on."""
+    return sides in ("both", "white" if turn == chess.BLACK else "black")
 
 
 def _everything(tree: chess.pgn.Game) -> Iterator[chess.pgn.GameNode]:
@@ -64,14 +73,34 @@ def _everything(tree: chess.pgn.Game) -> Iterator[chess.pgn.GameNode]:
         waiting.extend(node.variations)
 
 
-def put_mark(node: chess.pgn.ChildNode, mark: Label) -> None:
-    """The mark (NAG) of a bad move, in place of another one for how good it is."""
+def put_mark(node: chess.pgn.ChildNode, mark: Label, grade: Grade | None) -> str:
+    """The mark (NAG) of a move; returned is the command that names what else it is.
+
+    That of a bad move stands in place of another one for how good it is, praise only where nobody
+    else has judged the move.
+    """
+    judged = any(1 <= one <= 6 for one in node.nags)
     if mark is not Label.NONE:
         node.nags = {one for one in node.nags if not 1 <= one <= 6} | {int(mark)}
+    if grade is None or (grade.nag and judged):
+        return ""
+    node.nags |= {grade.nag} - {0}
+    return f"{_GRADE}{grade}]"
+
+
+def grade_in(node: chess.pgn.GameNode) -> Grade | None:
+    """What an earlier run has called a move."""
+    named = re.search(re.escape(_GRADE) + r"(\w+)\]", node.comment)
+    return Grade(named[1]) if named and named[1] in {*Grade} else None
 
 
 def put_words(
-    node: chess.pgn.GameNode, view: Seen, comment: Comment, text: str, turn: chess.Color
+    node: chess.pgn.GameNode,
+    view: Seen,
+    comment: Comment,
+    text: str,
+    turn: chess.Color,
+    grade: str = "",
 ) -> None:
     """The value of a position, arrows as Lichess writes them, and words after what was there.
 
@@ -80,7 +109,7 @@ def put_words(
     others = " ".join(chess.pgn.EVAL_REGEX.sub(" ", node.comment).split())
     arrows = "" if node.arrows() else _drawn(_arrows(comment))  # readers expect one list of them
     text = "" if text in others else text
-    parts = (others, _value(view, turn), arrows, text)
+    parts = (others, _value(view, turn), grade, arrows, text)
     node.comment = " ".join(part for part in parts if part)
 
 

@@ -8,27 +8,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outcomes
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, Weights, step
+from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
-from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.force import SURE_MATE
-from kibitz.comment.judge import LIMITS, Label
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
@@ -38,6 +37,8 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **tactic.WEIGHTS,
     **merit.WEIGHTS,
     **changed.WEIGHTS,
+    **outcomes.WEIGHTS,
+    **grades.WEIGHTS,
     **GIVEN,
 }
 FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS}
@@ -45,6 +46,7 @@ FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS}
 FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
+SOFT = 0.25  # the same of a refutation, or of the better move, that nothing else explains
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
@@ -67,6 +69,11 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "Deflects Attracts Clears",
+        "OnlyGood OnlyMove GivesUp Mates MateIn MatesLater",
+        "MateIn MatesLater Mates Draws Wins Nets ComesOut Runs OpensUp Uncastles Castles "
+        "TradesQueens",
+        "HitsAgain chases Threatens",
+        "AvoidsLoss ComesOut",
         "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
         "TakesLoose Wins Nets",
         "Mates MateIn Wins OnlyMove Threatens battery",
@@ -107,14 +114,6 @@ class Memory:
     replies: set[Step] = field(default_factory=set)  # refutations that were spoken of
 
 
-class Selection(NamedTuple):
-    """What is worth saying of a move, the most important first."""
-
-    claims: tuple[Claim, ...] = ()
-    better: tuple[Claim, ...] = ()  # about the move that was better, or why
-    reply: tuple[Claim, ...] = ()  # and about the refutation
-
-
 def kind_of(claim: Claim) -> str:
     """The name of what a claim is."""
     return claim.name if isinstance(claim, Feature) else type(claim).__name__
@@ -129,8 +128,14 @@ def pays(scene: Scene) -> bool:
     return gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS)
 
 
-def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) -> list[Claim]:
-    """The claims worth saying, the most important first, without those that say the same."""
+def ranked(
+    scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level, soft: bool = False
+) -> list[Claim]:
+    """The claims worth saying, the most important first, without those that say the same.
+
+    `soft` lets slight ones pass, too, and plans in a position full of tactics.
+    """
+    least = SOFT if soft else LEAST[level]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda one: (-one[0], one[1]),
@@ -138,7 +143,7 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
     chosen: list[Claim] = []
     paying: bool | None = None
     for weight, _, claim in weighed:
-        if weight < (SECOND if chosen else LEAST[level]):
+        if weight < (SECOND if chosen else least):
             continue
         if _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
@@ -146,7 +151,7 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
             paying = pays(scene) if paying is None else paying
             if not paying:
                 continue
-        if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level):
+        if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level, soft):
             continue
         if is_confirmed(claim, scene):
             chosen.append(claim)
@@ -236,13 +241,13 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
     return scene.before.ply() - memory.won_at.get(scene.mover, -100) < WINS_APART
 
 
-def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
+def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = False) -> bool:
     """Whether a claim that is true is about this move."""
     lasting = isinstance(claim, Feature) or type(claim).__module__ == changed.__name__
     if lasting and phase(scene.after) != "endgame":
         if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
             return False
-        if not isinstance(claim, changed.LosesCastling) and is_sharp(scene):
+        if not (soft or isinstance(claim, changed.LosesCastling)) and is_sharp(scene):
             return False
     if isinstance(claim, tactic.Mates):
         return bool(claim.pattern or claim.guard)
@@ -294,12 +299,14 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
     return True
 
 
-def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
-    """What there is to say of a good move; of one that mates, how it does."""
+def worth_saying(
+    scene: Scene, memory: Memory, level: Level, most: int, more: Sequence[Claim] = ()
+) -> list[Claim]:
+    """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
         return ranked(scene, mates, memory, level)[:1]
-    return ranked(scene, _proved_of(scene), memory, level)[:most]
+    return ranked(scene, [*_proved_of(scene), *more], memory, level)[:most]
 
 
 def _proved_of(scene: Scene) -> list[Claim]:
@@ -316,101 +323,12 @@ def _proved_of(scene: Scene) -> list[Claim]:
     return proved
 
 
-def reasons(scene: Scene, level: Level, most: int) -> list[Claim]:
-    """What a move that was not made is good for."""
-    claims = worth_saying(scene, Memory(), level, most + 1)
-    return [one for one in claims if is_a_reason(one, scene)][:most]
-
-
-# --- a move ---------------------------------------------------------------------------------------
-
-
-def select(scene: Scene, memory: Memory, level: Level, sparing: bool = False) -> Selection:
-    """What is to be said of a move; `sparing` is silent where there is one slight thing to say."""
-    if mark_of(scene) is not Label.NONE:
-        return _criticism(scene, level)
-    chosen = worth_saying(scene, memory, level, 2)
-    if sparing and len(chosen) == 1 and is_slight(chosen[0], level):
-        return Selection()
-    return Selection(tuple(chosen))
-
-
-def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
-    """Keep in mind what was said of a move, and of the reply to it."""
-    _remember(memory, scene, chosen.claims)
-    if chosen.reply:
-        _remember(memory, scene.other, chosen.reply)
-    causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
-    memory.replies |= {claim.reply for claim in causes}
-
-
-def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
-    for claim in claims:
-        memory.said.add(claim)
-        memory.kinds[kind_of(claim)] += 1
-        if isinstance(claim, Feature):
-            memory.once.add(f"{claim.name}.{claim.white}")
-        if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
-            memory.won_at[scene.mover] = scene.before.ply()
-
-
-def _criticism(scene: Scene, level: Level) -> Selection:
-    """Of a bad move: the cause, what it means for the game, and what was better."""
-    most = 1 if level == "beginner" else 2
-    reply = reasons(scene.other, level, most) if scene.reply else []
-    better = _merits_of_better(scene, reply, level, most)
-    if phase(scene.before) != "endgame":  # where pawns do not decide
-        reply = [one for one in reply if is_hard(one) or kind_of(one) in FORCING]
-        better = [one for one in better if is_hard(one) or kind_of(one) in FORCING]
-    causes = fault.faults(scene, tuple(reply))
-    lines = fault.missed(scene, tuple(better))
-    solid = any(isinstance(one, SOLID) for one in better)
-    if mark_of(scene) is Label.INACCURACY and not any(
-        is_hard(one) for one in (*reply, *better, *causes[:1])
-    ):
-        return Selection()
-    if causes and not (solid or mark_of(scene) is Label.BLUNDER):
-        # Too little to be named as better without something that is won or kept by it.
-        lines = [one for one in lines if not isinstance(one, fault.Better)]
-    if any(isinstance(one, fault.MissesMate) for one in lines):  # nothing matters beside it
-        causes = [one for one in causes if isinstance(one, fault.AllowsMate)]
-    turn = fault.turn_of(scene)
-    said = (*causes[:1], *([turn] if turn else []), *lines)
-    return Selection(said, tuple(better), tuple(reply))
-
-
-def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
-    """Why another move was better, if it is not the one that was made."""
-    if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
-        return []
-    instead = scene.instead
-    better, avoids = reasons(instead, level, most), fault.AvoidsLoss()
-    if len(better) < most and scene.reply:
-        prevents = fault.Prevents(step(scene.after, scene.reply))
-        better += [prevents] if prevents.proved(instead) else []
-    gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
-    if not better and gains and _costs_much(scene) and avoids.proved(instead):
-        better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
-    return better
-
-
-HARD = (
-    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
-    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
-)
-FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
-CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
-SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
-
-
-def _costs_much(scene: Scene) -> bool:
-    """Whether a move is so much worse than the best one that another engine would say so."""
-    if scene.had is None or scene.has is None:
-        return False
-    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
-
-
-def is_hard(claim: Claim) -> bool:
-    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
-    hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
-    return hard or isinstance(claim, HARD)
+def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -> list[Claim]:
+    """What a move that was not made is good for; `more` is what it leads to."""
+    if scene.after.is_checkmate():
+        return [one for one in worth_saying(scene, Memory(), level, 1) if is_a_reason(one, scene)]
+    for soft in (False, True):
+        claims = ranked(scene, [*_proved_of(scene), *more], Memory(), level, soft)[: most + 1]
+        if found := [one for one in claims if is_a_reason(one, scene)][:most]:
+            return found
+    return []

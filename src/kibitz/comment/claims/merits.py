@@ -422,5 +422,5 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Verdict: Weights(0.6, 0.75, 0.8),
     Threatens: Weights(0.75, 0.6, 0.4),
     Parries: Weights(0.65, 0.5, 0.4),
-    OnlyMove: Weights(0.3, 0.7, 0.85),
+    OnlyMove: Weights(0.3, 0.5, 0.5),  # what the move does says more
 }

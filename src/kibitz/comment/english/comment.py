@@ -11,8 +11,8 @@ from typing import NamedTuple
 import chess
 
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
-from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, step
@@ -23,16 +23,8 @@ from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.english import english as language
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
 from kibitz.comment.judge import standing
-from kibitz.comment.select import (
-    FEATURE_WEIGHTS,
-    MUST_PAY,
-    Level,
-    Memory,
-    Selection,
-    kind_of,
-    remember,
-    select,
-)
+from kibitz.comment.select import FEATURE_WEIGHTS, MUST_PAY, Level, Memory, kind_of
+from kibitz.comment.selection import Selection, remember, select
 
 
 class Comment(NamedTuple):
@@ -193,6 +185,10 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
         slots["taker"] = language.PIECES[taker or chess.PAWN]
     if isinstance(claim, outlook.Scored):
         slots["score"] = language.score(claim.centipawns)
+    if isinstance(claim, (outcomes.TakesBack, outcomes.Runs)):
+        slots |= _spelled(
+            "piece", claim.piece if isinstance(claim, outcomes.TakesBack) else claim.pawn
+        )
     if isinstance(claim, outlook.NoEscape):
         squares = ([*map(chess.square_name, one)] for one in (claim.blocked, claim.covered))
         slots["why"] = language.no_escape(*squares)
@@ -248,13 +244,18 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".exchange"
         case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
+        case outcomes.ComesOut(won, lost):
+            exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
+            name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
+        case outcomes.Draws(how):
+            name += f".{how}"
         case merit.Threatens(target=None) | merit.Parries(target=None):
             name += ".mate"
         case merit.Threatens(target=Unit() as target):
             name += _why_threatened(scene.after, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
-        case fault.Keeps() | outlook.Leaves():
+        case fault.Keeps() | outlook.Leaves() | grades.OnlyGood():
             name += f".{claim.has}"
         case outlook.Marked():
             name += f".{int(claim.mark)}"
@@ -262,7 +263,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".half"
         case changed.Seventh() if not scene.mover:
             name += ".black"
-    return name
+    told = type(claim) in outcomes.WEIGHTS and bool(vars(claim).get("line"))
+    return f"{name}.line" if told else name
 
 
 def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:

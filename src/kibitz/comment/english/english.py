@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kibitz.comment.english.mistakes import FAULTS as FAULTS
+from kibitz.comment.english.mistakes import TURNS as TURNS
+
 PIECES = {1: "pawn", 2: "knight", 3: "bishop", 4: "rook", 5: "queen", 6: "king"}
 SIDES = {True: "White", False: "Black"}
 NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight")
@@ -143,6 +146,33 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Nets": ("wins {won} in the end", "wins {won} before long", "comes out {won} ahead"),
     "Nets.for": ("wins {won} for {lost} in the end", "comes to win {won} for {lost}"),
     "Nets.exchange": ("wins the exchange in the end", "wins the exchange before long"),
+    # by the line that is expected
+    "ComesOut": ("wins {won} in the line that follows", "comes out {won} ahead"),
+    "ComesOut.line": ("wins {won}: {line}", "comes out {won} ahead: {line}"),
+    "ComesOut.for": ("wins {won} for {lost} in the line that follows",),
+    "ComesOut.for.line": ("wins {won} for {lost}: {line}",),
+    "ComesOut.exchange": ("wins the exchange in the line that follows",),
+    "ComesOut.exchange.line": ("wins the exchange: {line}",),
+    "ComesOut.some": ("wins material in the line that follows",),
+    "ComesOut.some.line": ("wins material: {line}",),
+    "MatesLater": ("forces mate in {moves} at most", "leads to mate in {moves} at most"),
+    "Draws.stalemate": ("ends in stalemate",),
+    "Draws.stalemate.line": ("ends in stalemate: {line}",),
+    "Draws.check": ("gives perpetual check",),
+    "Draws.check.line": ("gives perpetual check: {line}",),
+    "Draws.repetition": ("draws by repetition",),
+    "Draws.repetition.line": ("draws by repetition: {line}",),
+    "OpensUp": ("opens up {other}'s king", "tears open {other}'s king position"),
+    "OpensUp.line": ("opens up {other}'s king: {line}",),
+    "Runs": ("gets a pawn through to {square}",),
+    "Runs.line": ("gets a pawn through to {square}: {line}",),
+    "Uncastles": ("keeps {other}'s king from castling",),
+    "Uncastles.line": ("keeps {other}'s king from castling: {line}",),
+    "TradesQueens": ("takes the queens off in the line that follows",),
+    "TradesQueens.line": ("takes the queens off: {line}",),
+    "Castles.line": ("lets {mover} castle soon: {line}",),
+    "TakesBack": ("takes back with the {kind}",),
+    "HitsAgain": ("makes {piece} move again", "gains time, as {piece} has to move again"),
     "AvoidsLoss": ("avoids the loss", "loses nothing", "keeps the material together"),
     "Verdict.1": ("is a win by the tablebases", "reaches a win that is in the tablebases"),
     "Verdict.0": ("is a draw by the tablebases", "reaches a draw that is in the tablebases"),
@@ -175,6 +205,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "is the only move: all others are much worse",
         "has to be played: all other moves are much worse",
     ),
+    "OnlyGood.2": ("is the only move that keeps the win", "alone keeps the win"),
+    "OnlyGood.1": ("is the only move that keeps the better game", "alone keeps {mover} better"),
+    "OnlyGood.0": ("is the only move that keeps the game level", "alone holds the balance"),
     "OnlyMove.hard": (
         "is the only good move, and a hard one to find",
         "is the one good move here, and far from obvious",
@@ -395,92 +428,3 @@ ENDS: dict[str, str] = {
     "fifty": "Fifty moves have gone by without a capture or a pawn move.",
 }
 ORDINALS = {3: "third", 4: "fourth", 5: "fifth"}
-
-
-# --- reasons of mistakes --------------------------------------------------------------------------
-#
-# Texts about bad moves, in English: see `english`.
-
-
-FAULTS: dict[str, tuple[str, ...]] = {
-    "EnPrise": (
-        "{piece} can simply be taken: {reply}.",
-        "{piece} is lost there to {reply}.",
-        "That puts {piece} where {reply} takes it.",
-    ),
-    "Abandons": (
-        "{guard} no longer guards {target}, and {reply} takes it.",
-        "This takes a guard away from {target}: {reply}.",
-    ),
-    "Overlooks": (
-        "{other} was threatening {reply}, and still is.",
-        "This does nothing against {reply}.",
-        "The threat was {reply}, and it is not met.",
-    ),
-    "Overlooks.why": (
-        "{other} was threatening {reply}, which {why}.",
-        "This does nothing against {reply}, which {why}.",
-        "The threat was {reply}, which {why}.",
-    ),
-    "AllowsMate": (
-        "This allows mate in {moves}, beginning with {reply}.",
-        "After {reply} it is mate in {moves}.",
-        "{other} now mates in {moves}, with {reply} first.",
-    ),
-    "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
-    "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
-    "Allows.worth": (
-        "After {line} the score is {has}.",
-        "{line} leads to a score of {has}.",
-        "The answer is {line}, with a score of {has}.",
-    ),
-    "Allows.why": (
-        "This allows {reply}, which {why}.",
-        "{reply} now {why}.",
-        "The answer is {reply}, which {why}.",
-        "The trouble is {reply}: it {why}.",
-    ),
-    "Better": (
-        "Better was {step}.",
-        "{step} was better.",
-        "The right move was {step}.",
-        "{mover} should have played {step}.",
-    ),
-    "Better.chance": (
-        "{mover} missed {step}.",
-        "{step} was possible.",
-        "{mover} could have played {step}.",
-    ),
-    "Better.worth": (
-        "Better was {step} ({had} instead of {has}).",
-        "{step} was better: {had} instead of {has}.",
-        "With {step} the score would be {had}, not {has}.",
-    ),
-    "Better.why": (
-        "Better was {step}, which {why}.",
-        "Instead, {step} {why}.",
-        "The right move was {step}: it {why}.",
-        "{step} was the move: it {why}.",
-        "{mover} had {step}, which {why}.",
-    ),
-    "MissesMate": (
-        "{step} would have mated in {moves}.",
-        "There was a mate in {moves} with {step}.",
-        "{mover} misses mate in {moves}: {step}.",
-    ),
-    "MissesMate.1": ("{step} would have been mate.", "{mover} misses mate with {step}."),
-}
-
-# How a mistake changes the game, from one standing of the mover to another.
-TURNS: dict[str, tuple[str, ...]] = {
-    "2.1": ("The win is not so clear any more.", "It makes the win a harder one."),
-    "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
-    "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
-    "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),
-    "1.0": ("The advantage is gone.", "The game is level now.", "{mover} is not better any more."),
-    "1.-1": ("Now {other} is better.", "The advantage is {other}'s now."),
-    "1.-2": ("{mover} was better and is lost now.", "From better to lost."),
-    "0.-1": ("{other} is better now.", "{mover} is worse now.", "The advantage is with {other}."),
-    "0.-2": ("{mover} is lost now.", "{other} is winning now.", "From level to lost."),
-    "-1.-2": ("A difficult position is a lost one now.", "{mover} is lost now."),
-}

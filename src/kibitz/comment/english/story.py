@@ -154,11 +154,14 @@ class Told(NamedTuple):
 
 def told_by(tree: chess.pgn.Game) -> Told | None:
     """A game in numbers, by its [%eval] marks; None if one is missing."""
+    turns = [turn for _, turn in main_turns(tree)]
     scores = [eval_of(node, turn) for node, turn in main_turns(tree)]
     values = tuple(white_value(one) for one in scores if one is not None)
     if len(values) < len(scores) or len(values) < 2:
         return None
-    return Told(values, labels_of(values, tree.board().turn), opening_in(tree)[1])
+    povs = [one.pov(turn).mate() for one, turn in zip(scores, turns, strict=True) if one]
+    mates = {ply for ply, (had, has) in enumerate(pairwise(povs)) if had == 1 and has != 0}
+    return Told(values, labels_of(values, tree.board().turn, mates), opening_in(tree)[1])
 
 
 def white_value(score: chess.engine.PovScore) -> float:

@@ -220,7 +220,7 @@ function showKeys() {
       const node = game.nodes[index];
       const before = parentOf(node);
       const better = siblings(node).find((one) => one !== node);
-      const marks = [[node.glyph ? "R" : "B", node.move.slice(0, 2), node.move.slice(2)]];
+      const marks = [[LABELS[node.glyph] ? "R" : "B", node.move.slice(0, 2), node.move.slice(2)]];
       if (better) marks.push(["G", better.move.slice(0, 2), better.move.slice(2)]);
       const board = svg("svg", { class: "diagram", role: "img", "aria-label": `Before ${named(node)}. ${spoken(before.board)}` });
       drawBoard(board, before.board, { flipped, marks });

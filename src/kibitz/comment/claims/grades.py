@@ -1,0 +1,146 @@
+"""Claims about how good a move is, beside its cost: `!!`, `!`, `!?`, book, forced, miss.
+
+Their definitions are those of docs/commentary.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import chess
+
+from kibitz.comment import force
+from kibitz.comment.claims.claim import Claim, Weights
+from kibitz.comment.claims.merits import LEAST
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import (
+    BETTER,
+    DECIDED,
+    WON,
+    Label,
+    is_only_move,
+    label,
+    standing,
+    stands_clear,
+)
+from kibitz.comment.openings import opening_of
+
+BAD = (Label.MISTAKE, Label.BLUNDER)
+BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "better", "mated")
+FEW = 3  # legal moves of a side in check from which on the right one is not obvious
+SAME = 0.02  # of winning chances by which a move may fall short of the best one and be as good
+CLOSE = 0.1  # the same by which a chance is given back
+
+
+class Grade(StrEnum):
+    """What a move is, beside its cost; the value is how a comment spells it."""
+
+    BRILLIANT = "brilliant"
+    GREAT = "great"
+    INTERESTING = "interesting"
+    BOOK = "book"
+    FORCED = "forced"
+    MISS = "miss"
+
+    @property
+    def mark(self) -> str:
+        """The mark that stands behind a move."""
+        return {"brilliant": "!!", "great": "!", "interesting": "!?"}.get(self.value, "")
+
+    @property
+    def nag(self) -> int:
+        """Its number in PGN; 0 for what has none."""
+        return {"!": 1, "!!": 3, "!?": 5}.get(self.mark, 0)
+
+
+@dataclass(frozen=True)
+class Graded(Claim):
+    """A move is brilliant, great or interesting, of the book, forced, or misses a chance."""
+
+    grade: Grade
+
+    def proved(self, scene: Scene) -> bool:
+        """Its definition holds, and none that goes before."""
+        return grade_of(scene) is self.grade
+
+
+@dataclass(frozen=True)
+class OnlyGood(Claim):
+    """All other moves are mistakes, and how the game stands with this one."""
+
+    has: int  # see judge.standing
+
+    def proved(self, scene: Scene) -> bool:
+        """Both looks say so, and it is well inside its standing."""
+        clear = scene.had is not None and stands_clear(scene.had.value)
+        stands = scene.had is not None and standing(scene.had.value) == self.has
+        return clear and stands and _is_only(scene)
+
+
+def grade_of(scene: Scene) -> Grade | None:
+    """What a move is, if there is a word for it."""
+    if scene.before.legal_moves.count() == 1:
+        return Grade.FORCED
+    if mark_of(scene) is not Label.NONE:
+        return Grade.MISS if _gives_back(scene) else None
+    if opening_of(scene.after) is not None:
+        return Grade.BOOK
+    return _praise(scene)
+
+
+def _gives_back(scene: Scene) -> bool:
+    """Whether the other side's last move was a mistake, and this one lets what it gave go."""
+    if scene.was is None or scene.had is None or scene.has is None:
+        return False
+    gift = label(scene.was, scene.had) in BAD and label(scene.had, scene.has) in BAD
+    return gift and -scene.has.value <= CLOSE - scene.was.value
+
+
+def _praise(scene: Scene) -> Grade | None:
+    """Brilliant, great or interesting; nothing that takes back, promotes, mates or is obvious."""
+    if scene.had is None or scene.has is None or not scene.had.line:
+        return None
+    if scene.move.promotion or _takes_back(scene) or scene.after.is_checkmate():
+        return None
+    value, second = -scene.has.value, scene.had.second
+    best = scene.had.line[0] == scene.move or value >= scene.had.value - SAME
+    others_win = second is not None and second >= WON
+    no_need = others_win or value < -BETTER or scene.before.is_check()
+    gives = None if no_need else confirmed_sacrifice(scene)
+    if gives is not None and any(kind > chess.PAWN for kind in gives.lost):
+        if best and gives.aim in BOLD:
+            return Grade.BRILLIANT
+        return Grade.INTERESTING
+    return Grade.GREAT if _is_only(scene) and not _is_obvious(scene) else None
+
+
+def _takes_back(scene: Scene) -> bool:
+    last = scene.last is not None and scene.last_took is not None
+    return last and scene.last is not None and scene.last.to_square == scene.move.to_square
+
+
+def _is_only(scene: Scene) -> bool:
+    """Whether all other moves are mistakes, to a deeper look, too."""
+    if scene.had is None or not is_only_move(scene.had, scene.move):
+        return False
+    deeper = scene.deeper.had
+    return deeper is not None and is_only_move(deeper, scene.move)
+
+
+def _is_obvious(scene: Scene) -> bool:
+    """Whether a move takes what hangs, saves what hangs, or is one of few out of check."""
+    before, move = scene.before, scene.move
+    if before.is_check() and before.legal_moves.count() <= FEW:
+        return True
+    if scene.taken is not None and force.loss_on(before, scene.taken.square) >= LEAST:
+        return True
+    if scene.had is not None and scene.had.value >= DECIDED:
+        return True
+    mover = before.piece_type_at(move.from_square)
+    return mover != chess.KING and force.loss_on(before, move.from_square) >= LEAST
+
+
+WEIGHTS: dict[type[Claim], Weights] = {OnlyGood: Weights(0.4, 0.55, 0.55)}

@@ -1,0 +1,409 @@
+"""Claims about what a move leads to, by the line that is expected.
+
+They are the reasons of bad moves: what the refutation achieves, or what the better move would have.
+What is said holds at the end of the line, where nothing hangs any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims.claim import Claim, Weights
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, listed
+from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, played, units
+from kibitz.comment.judge import WON
+
+LONGEST = 13  # plies of a line, the move itself included
+SHOWN = 7  # plies of it that are told
+SHELTER = 2  # ranks before a king in which pawns shelter it
+NEARLY = 2  # squares that a pawn that runs has left to go
+PERPETUAL = 3  # checks in a row that end where they began, at least
+
+
+def course(scene: Scene) -> tuple[chess.Move, ...]:
+    """The move and what is expected after it; where that ends early, a longer look goes on."""
+    if "course" not in scene.known:
+        line = (scene.move, *scene.follow)
+        if len(line) < SHOWN:
+            look = scene.analysis.deeper(scene.boards[-1], LAST_LOOK)
+            line += () if look is None else look.line
+        scene.known["course"] = line[:LONGEST]
+    moves: tuple[chess.Move, ...] = scene.known["course"]
+    return moves
+
+
+def positions(scene: Scene) -> list[chess.Board]:
+    """The positions of that course, from before the move to the last in which nothing hangs."""
+    if "positions" not in scene.known:
+        boards = _all_positions(scene)
+        while len(boards) > 1 and not _is_calm(boards[-1]):
+            boards.pop()
+        scene.known["positions"] = boards
+    found: list[chess.Board] = scene.known["positions"]
+    return found
+
+
+def _all_positions(scene: Scene) -> list[chess.Board]:
+    boards = [scene.before]
+    for move in course(scene):
+        boards.append(played(boards[-1], move))
+    return boards
+
+
+def _is_calm(board: chess.Board) -> bool:
+    """Whether the side to move wins nothing at once, and is not in check."""
+    gain = force.gain(board)
+    return not board.is_check() and gain is not None and gain < LEAST
+
+
+def _told(scene: Scene, plies: int) -> str:
+    """The first moves after the move itself, as text; nothing where they are too many."""
+    moves = course(scene)[1:plies]
+    return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= SHOWN else ""
+
+
+# --- material -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ComesOut(Claim):
+    """The line ends with more material for the mover than it had."""
+
+    won: tuple[int, ...]  # kinds of pieces; empty: it is not told which
+    lost: tuple[int, ...]
+    line: str = ""  # until then
+
+    def proved(self, scene: Scene) -> bool:
+        """It is so from some position of the line to its calm end, by these pieces.
+
+        What an exchange under way brings back is no gain.
+        """
+        return self in outcome(scene)
+
+
+def outcome(scene: Scene) -> list[ComesOut]:
+    """What the line wins, if it does."""
+    boards, white = positions(scene), scene.mover
+    base, had = _reference(scene)
+    gain = balance(boards[-1], white) - had
+    if len(boards) < 4 or gain < 1:
+        return []
+    plies = len(boards) - 1
+    while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
+        plies -= 1
+    line = _told(scene, plies)
+    theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
+    if theirs is not None and own is not None:
+        common = theirs & own
+        won, lost = listed(theirs - common), listed(own - common)
+        worth = sum(map(_centipawns, won)) - sum(map(_centipawns, lost))
+        if len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
+            return [ComesOut(won, lost, line)]
+    return [ComesOut((), (), line)] if gain > 1 else []
+
+
+def _reference(scene: Scene) -> tuple[chess.Board, int]:
+    """A position that a gain is counted from, and how many pawns the mover was ahead there.
+
+    Where the other side has just taken, that is before it did, with what that was to win.
+    """
+    before = scene.before
+    if scene.last_took is None:
+        return before, balance(before, scene.mover)
+    if not before.move_stack:
+        return before, _settled(before)
+    earlier = before.copy(stack=1)
+    earlier.pop()
+    return earlier, -_settled(earlier)
+
+
+def _settled(board: chess.Board) -> int:
+    """Pawns' worth that the side to move is ahead once it has taken what it can."""
+    gain = force.gain(board)
+    mates = gain is None or abs(gain) > force.SURE_MATE
+    return balance(board, board.turn) + (0 if mates else max(0, gain or 0) // 100)
+
+
+def _centipawns(kind: int) -> int:
+    return CENTIPAWNS[kind]
+
+
+# --- mates and draws ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MatesLater(Claim):
+    """The mover mates by force, in more moves than the search for mates looks ahead."""
+
+    moves: int  # this one not counted
+
+    def proved(self, scene: Scene) -> bool:
+        """Two looks found a mate, and the longer one's line says in how many moves at most."""
+        look = scene.analysis.deeper(scene.after, LAST_LOOK)
+        both = look is not None and look.mate is not None and scene.has is not None
+        if not both or look is None or look.mate is None or scene.has is None:
+            return False
+        agree = scene.has.mate is not None and scene.has.mate < 0 > look.mate
+        return agree and self.moves == -look.mate > LONGEST_MATE
+
+
+@dataclass(frozen=True)
+class Draws(Claim):
+    """Whoever moves, and stood worse, draws: by stalemate, perpetual check or repetition."""
+
+    how: str  # "stalemate", "check" or "repetition"
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The moves of the line make it a draw in this way."""
+        return self in drawn(scene)
+
+
+def drawn(scene: Scene) -> list[Draws]:
+    """How the line makes a draw, if it does."""
+    boards = [scene.before]
+    for number, move in enumerate((scene.move, *scene.follow), start=1):
+        boards.append(played(boards[-1], move))
+        line = _follow(scene, number)
+        if boards[-1].is_stalemate():
+            return [Draws("stalemate", line)]
+        if number >= 2 * PERPETUAL and _repeats(boards):
+            checks = all(one.is_check() for one in boards[1::2])
+            return [Draws("check" if checks else "repetition", line)]
+    return []
+
+
+def _follow(scene: Scene, plies: int) -> str:
+    moves = scene.follow[: plies - 1]
+    return scene.after.variation_san(moves).replace(". ", ".") if 1 < plies <= SHOWN else ""
+
+
+def _repeats(boards: list[chess.Board]) -> bool:
+    last = boards[-1]
+    keys = [(one.board_fen(), one.turn, one.castling_rights) for one in boards]
+    return keys.count((last.board_fen(), last.turn, last.castling_rights)) > 1
+
+
+# --- kings and pawns ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpensUp(Claim):
+    """The line tears open the other king's position, or drives it out, with queens on."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The king has lost two pawns' shelter, or its place, and two pieces attack beside it."""
+        return self in opened(scene)
+
+
+def opened(scene: Scene) -> list[OpensUp]:
+    """Whether the other king is more open at the end of the line."""
+    boards, other = positions(scene), not scene.mover
+    had = exposure(scene.before, other)
+    for plies, board in enumerate(boards[1:], start=1):
+        queens = board.pieces_mask(chess.QUEEN, scene.mover)
+        lasts = all(exposure(one, other) >= had + 2 for one in boards[plies:])
+        if queens and lasts and plies < len(boards) - 1 and _attackers(boards[-1], other) >= 2:
+            return [OpensUp(_told(scene, plies))]
+    return []
+
+
+def exposure(board: chess.Board, white: bool) -> int:
+    """How open a king stands: pawns missing on the files beside it, two if it has come out."""
+    king = board.king(white)
+    assert king is not None
+    home = king >> 3 if white else 7 - (king >> 3)
+    ranks = [chess.BB_RANKS[rank if white else 7 - rank] for rank in range(home + 1, home + 4)]
+    near = sum(ranks[:SHELTER]) if home < 6 else 0
+    files = [king & 7, *files_beside(king)]
+    pawns = board.pieces_mask(chess.PAWN, white)
+    bare = sum(not pawns & near & chess.BB_FILES[file] for file in files)
+    return bare + (2 if home >= 2 else 0)
+
+
+def _attackers(board: chess.Board, white: bool) -> int:
+    """How many pieces of the other side attack squares beside a king."""
+    king = board.king(white)
+    assert king is not None
+    ring = chess.BB_KING_ATTACKS[king]
+    pieces = (one for one in units(board, not white) if one.kind not in (chess.PAWN, chess.KING))
+    return sum(bool(board.attacks_mask(one.square) & ring) for one in pieces)
+
+
+@dataclass(frozen=True)
+class Runs(Claim):
+    """A passed pawn of the mover comes within two squares of promotion in the line."""
+
+    pawn: Unit  # at the end of the line
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It is passed there, was not there before, and stays to the end, not to be taken then."""
+        return self in running(scene)
+
+
+def running(scene: Scene) -> list[Runs]:
+    """The pawns that run in the line."""
+    boards, white = _all_positions(scene), scene.mover
+    end, found = boards[-1], []
+    for pawn in units(end, white):
+        left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
+        if pawn.kind != chess.PAWN or left > NEARLY or not is_passed(end, pawn.square, white):
+            continue
+        there = [one.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for one in boards]
+        first = there.index(True)
+        taken = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
+        if 0 < first < len(boards) - 2 and all(there[first:]) and not taken:
+            found.append(Runs(pawn, _told(scene, first)))
+    return found
+
+
+@dataclass(frozen=True)
+class Uncastles(Claim):
+    """The other side can castle no more after the line, and has not."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It could before, its king has moved in the line but not castled, and queens are on."""
+        return self in uncastled(scene)
+
+
+def uncastled(scene: Scene) -> list[Uncastles]:
+    """Whether the line costs the other side its castling."""
+    boards, other = positions(scene), not scene.mover
+    if not scene.before.has_castling_rights(other) or not boards[-1].queens:
+        return []
+    for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
+        if plies == len(boards):
+            break
+        if board.turn == other and board.is_castling(move):
+            return []
+        if not boards[plies].has_castling_rights(other):
+            return [Uncastles(_told(scene, plies))]
+    return []
+
+
+@dataclass(frozen=True)
+class TradesQueens(Claim):
+    """The line takes the queens off where the mover is winning, who has no more to fear then."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """Both sides have a queen before and none at the calm end, and the search sees a win."""
+        return self in without_queens(scene)
+
+
+def without_queens(scene: Scene) -> list[TradesQueens]:
+    """Whether the queens leave the board in a won game."""
+    before, boards = scene.before, positions(scene)
+    both = all(before.pieces_mask(chess.QUEEN, white) for white in (True, False))
+    won = scene.had is not None and scene.had.value >= WON
+    if not (both and won) or boards[-1].queens:
+        return []
+    plies = next(number for number, board in enumerate(boards) if not board.queens)
+    return [TradesQueens(_told(scene, plies))]
+
+
+@dataclass(frozen=True)
+class Castles(Claim):
+    """The mover castles in the line."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The line has it, after the move itself."""
+        return self in castled(scene)
+
+
+def castled(scene: Scene) -> list[Castles]:
+    """Whether the mover castles soon."""
+    boards = _all_positions(scene)
+    for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
+        if 1 < plies <= SHOWN and board.turn == scene.mover and board.is_castling(move):
+            return [Castles(_told(scene, plies))]
+    return []
+
+
+# --- what kind of error ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TakesBack(Claim):
+    """The move takes back what was just taken."""
+
+    piece: Unit  # that takes, where it stands then
+
+    def proved(self, scene: Scene) -> bool:
+        """The last move captured on the square that this one captures on."""
+        last = scene.last is not None and scene.last_took is not None
+        same = last and scene.last is not None and scene.last.to_square == scene.move.to_square
+        return same and scene.taken is not None and self.piece == scene.piece
+
+
+@dataclass(frozen=True)
+class HitsAgain(Claim):
+    """The move attacks the piece that has just moved, which has to move again."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It attacks it, with something worth less or where nothing guards it, and it goes next."""
+        last, reply, board = scene.last, scene.reply, scene.after
+        if last is None or reply is None or scene.taken or self.piece.square != last.to_square:
+            return False
+        stands = board.piece_at(self.piece.square)
+        there = stands == chess.Piece(self.piece.kind, self.piece.white)
+        hits = self.piece.square in board.attacks(scene.landed)
+        cheap = scene.piece.worth < self.piece.worth
+        king = self.piece.kind == chess.KING  # which has to answer a check anyway
+        goes = reply.from_square == self.piece.square
+        return there and hits and cheap and goes and not king
+
+
+def outcomes(scene: Scene) -> Iterator[Claim]:
+    """What a move leads to, the largest consequence first; proved."""
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and -mate > LONGEST_MATE:
+        look = scene.analysis.deeper(scene.after, LAST_LOOK)
+        later = MatesLater(-look.mate) if look and look.mate is not None else None
+        if later is not None and later.proved(scene):
+            yield later
+            return
+    yield from drawn(scene)
+    yield from outcome(scene)
+    yield from opened(scene)
+    yield from running(scene)[:1]
+    yield from uncastled(scene)
+    yield from without_queens(scene)
+    yield from castled(scene)
+    yield from (claim for claim in _errors(scene) if claim.proved(scene))
+
+
+def _errors(scene: Scene) -> Iterator[Claim]:
+    yield TakesBack(scene.piece)
+    if scene.last is not None and scene.after.piece_at(scene.last.to_square) is not None:
+        kind = scene.after.piece_type_at(scene.last.to_square) or chess.PAWN
+        yield HitsAgain(Unit(kind, scene.last.to_square, not scene.mover))
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    MatesLater: Weights(0.94, 0.94, 0.94),
+    Draws: Weights(0.92, 0.92, 0.92),
+    ComesOut: Weights(0.7, 0.7, 0.7),
+    OpensUp: Weights(0.6, 0.62, 0.62),
+    Runs: Weights(0.62, 0.64, 0.64),
+    Uncastles: Weights(0.55, 0.56, 0.55),
+    TradesQueens: Weights(0.5, 0.5, 0.48),
+    Castles: Weights(0.45, 0.42, 0.4),
+    TakesBack: Weights(0.5, 0.5, 0.5),
+    HitsAgain: Weights(0.5, 0.5, 0.5),
+}

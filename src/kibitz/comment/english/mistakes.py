@@ -1,0 +1,86 @@
+"""Every word about bad moves in English: causes, alternatives, and what they do to a game."""
+
+from __future__ import annotations
+
+FAULTS: dict[str, tuple[str, ...]] = {
+    "EnPrise": (
+        "{piece} can simply be taken: {reply}.",
+        "{piece} is lost there to {reply}.",
+        "That puts {piece} where {reply} takes it.",
+    ),
+    "Abandons": (
+        "{guard} no longer guards {target}, and {reply} takes it.",
+        "This takes a guard away from {target}: {reply}.",
+    ),
+    "Overlooks": (
+        "{other} was threatening {reply}, and still is.",
+        "This does nothing against {reply}.",
+        "The threat was {reply}, and it is not met.",
+    ),
+    "Overlooks.why": (
+        "{other} was threatening {reply}, which {why}.",
+        "This does nothing against {reply}, which {why}.",
+        "The threat was {reply}, which {why}.",
+    ),
+    "AllowsMate": (
+        "This allows mate in {moves}, beginning with {reply}.",
+        "After {reply} it is mate in {moves}.",
+        "{other} now mates in {moves}, with {reply} first.",
+    ),
+    "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
+    "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
+    "Allows.worth": (
+        "After {line} the score is {has}.",
+        "{line} leads to a score of {has}.",
+        "The answer is {line}, with a score of {has}.",
+    ),
+    "Allows.why": (
+        "This allows {reply}, which {why}.",
+        "{reply} now {why}.",
+        "The answer is {reply}, which {why}.",
+        "The trouble is {reply}: it {why}.",
+    ),
+    "Better": (
+        "Better was {step}.",
+        "{step} was better.",
+        "The right move was {step}.",
+        "{mover} should have played {step}.",
+    ),
+    "Better.chance": (
+        "{mover} missed {step}.",
+        "{step} was possible.",
+        "{mover} could have played {step}.",
+    ),
+    "Better.worth": (
+        "Better was {step} ({had} instead of {has}).",
+        "{step} was better: {had} instead of {has}.",
+        "With {step} the score would be {had}, not {has}.",
+    ),
+    "Better.why": (
+        "Better was {step}, which {why}.",
+        "Instead, {step} {why}.",
+        "The right move was {step}: it {why}.",
+        "{step} was the move: it {why}.",
+        "{mover} had {step}, which {why}.",
+    ),
+    "MissesMate": (
+        "{step} would have mated in {moves}.",
+        "There was a mate in {moves} with {step}.",
+        "{mover} misses mate in {moves}: {step}.",
+    ),
+    "MissesMate.1": ("{step} would have been mate.", "{mover} misses mate with {step}."),
+}
+
+# How a mistake changes the game, from one standing of the mover to another.
+TURNS: dict[str, tuple[str, ...]] = {
+    "2.1": ("The win is not so clear any more.", "It makes the win a harder one."),
+    "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
+    "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
+    "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),
+    "1.0": ("The advantage is gone.", "The game is level now.", "{mover} is not better any more."),
+    "1.-1": ("Now {other} is better.", "The advantage is {other}'s now."),
+    "1.-2": ("{mover} was better and is lost now.", "From better to lost."),
+    "0.-1": ("{other} is better now.", "{mover} is worse now.", "The advantage is with {other}."),
+    "0.-2": ("{mover} is lost now.", "{other} is winning now.", "From level to lost."),
+    "-1.-2": ("A difficult position is a lost one now.", "{mover} is lost now."),
+}

@@ -1,0 +1,225 @@
+"""What is to be said of a move: reasons of a bad one, of a good one what `select` ranks first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outcomes
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.facts import Scene, balance, phase
+from kibitz.comment.judge import BETTER, LIMITS, Label, standing
+from kibitz.comment.select import Level, Memory, is_slight, kind_of, reasons, worth_saying
+
+
+class Selection(NamedTuple):
+    """What is worth saying of a move, the most important first."""
+
+    claims: tuple[Claim, ...] = ()
+    better: tuple[Claim, ...] = ()  # about the move that was better, or why
+    reply: tuple[Claim, ...] = ()  # and about the refutation
+
+
+def select(scene: Scene, memory: Memory, level: Level, sparing: bool = False) -> Selection:
+    """What is to be said of a move; `sparing` is silent where there is one slight thing to say."""
+    if mark_of(scene) is not Label.NONE:
+        return _criticism(scene, level)
+    grade = grades.grade_of(scene)
+    if sparing and grade in QUIET:
+        return Selection()
+    praised = grade is not None and bool(grade.mark)
+    chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
+    if sparing and not praised and len(chosen) == 1 and is_slight(chosen[0], level):
+        return Selection()
+    return Selection(tuple(chosen))
+
+
+def _keeps(scene: Scene) -> list[Claim]:
+    """What the only good move keeps."""
+    if scene.had is None:
+        return []
+    only = grades.OnlyGood(standing(scene.had.value))
+    return [only] if only.has in KEPT and only.proved(scene) else []
+
+
+def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
+    """Keep in mind what was said of a move, and of the reply to it."""
+    _remember(memory, scene, chosen.claims)
+    if chosen.reply:
+        _remember(memory, scene.other, chosen.reply)
+    causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
+    memory.replies |= {claim.reply for claim in causes}
+
+
+def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
+    for claim in claims:
+        memory.said.add(claim)
+        memory.kinds[kind_of(claim)] += 1
+        if isinstance(claim, Feature):
+            memory.once.add(f"{claim.name}.{claim.white}")
+        if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
+            memory.won_at[scene.mover] = scene.before.ply()
+
+
+def _criticism(scene: Scene, level: Level) -> Selection:
+    """Of a bad move: the cause, what it means for the game, and what was better."""
+    most = 1 if level == "beginner" else 2
+    reply, better = _refutation(scene, level, most), list[Claim]()
+    if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
+        better = _merits_of_better(scene, reply, level, most)
+    if phase(scene.before) != "endgame":  # where pawns do not decide
+        reply, better = _telling(reply, scene), _telling(better, scene)
+    causes = fault.faults(scene, tuple(reply))
+    lines = fault.missed(scene, tuple(better))
+    if mark_of(scene) is Label.INACCURACY and not any(
+        is_hard(one) for one in (*reply, *better, *causes[:1])
+    ):
+        return Selection()
+    explained = any(_explains(one) for one in causes[:1])
+    solid = any(isinstance(one, SOLID) for one in better)
+    if explained and not (solid or mark_of(scene) is Label.BLUNDER):
+        # Too little to be named as better without something that is won or kept by it.
+        lines = [one for one in lines if not isinstance(one, fault.Better)]
+    elif solid and any(_explains(one) for one in lines):
+        causes = [one for one in causes if _explains(one)]  # what was missed says it all
+    mates = any(isinstance(one, outcomes.MatesLater) for one in better)
+    if mates or any(isinstance(one, fault.MissesMate) for one in lines):
+        causes = [one for one in causes if isinstance(one, fault.AllowsMate)]  # nothing else counts
+    turn = fault.turn_of(scene)
+    said = (*causes[:1], *([turn] if turn else []), *lines)
+    return Selection(said, tuple(better), tuple(reply))
+
+
+def _explains(claim: Claim) -> bool:
+    """Whether a fault says more than a line and its score."""
+    return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
+
+
+def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
+    """The claims that explain a bad move: a plan only where nothing more tangible does."""
+    hard = [one for one in claims if is_hard(one) or kind_of(one) in FORCING]
+    if hard or mark_of(scene) is Label.INACCURACY:
+        return hard
+    return list(claims)
+
+
+def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
+    """What the reply to a bad move achieves that it would not after the better one."""
+    if not scene.reply:
+        return []
+    more = [one for one in outcomes.outcomes(scene.other) if _is_the_cost(one, scene)]
+    found = reasons(scene.other, level, most + 1, more)
+    return _brief([one for one in found if kind_of(one) not in DEFENDS][:most])
+
+
+def _brief(claims: list[Claim]) -> list[Claim]:
+    """Some reasons, without those that a line would keep apart from the first."""
+    lines = [bool(vars(one).get("line")) for one in claims]
+    return (
+        claims[:1]
+        if any(lines[:1])
+        else [one for one, line in zip(claims, lines, strict=True) if not line]
+    )
+
+
+def _is_the_cost(claim: Claim, scene: Scene) -> bool:
+    """Whether what the refutation leads to is the fault of the move, and not there anyway."""
+    if scene.had is None or isinstance(claim, (outcomes.TakesBack, outcomes.Castles)):
+        return False
+    if isinstance(claim, outcomes.Draws):
+        return scene.had.value >= BETTER
+    best = scene.had.line[:1]
+    if best in ((), (scene.move,)):
+        return True
+    end, other = outcomes.positions(scene.instead)[-1], not scene.mover
+    match claim:
+        case outcomes.ComesOut():
+            bad = outcomes.positions(scene.other)[-1]
+            return balance(end, scene.mover) > balance(bad, scene.mover)
+        case outcomes.OpensUp():
+            bad = outcomes.positions(scene.other)[-1]
+            had, has = (outcomes.exposure(board, scene.mover) for board in (end, bad))
+            return had < has
+        case outcomes.TradesQueens():
+            return bool(end.queens)
+        case outcomes.Runs(pawn):
+            return not any(one.pawn == pawn for one in outcomes.running(scene.instead))
+        case outcomes.Uncastles():
+            castles = any(
+                board.turn != other and board.is_castling(move)
+                for board, move in zip(
+                    outcomes.positions(scene.instead), outcomes.course(scene.instead), strict=False
+                )
+            )
+            return castles or end.has_castling_rights(scene.mover)
+    return True
+
+
+def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
+    """Why another move was better."""
+    instead = scene.instead
+    more = [one for one in outcomes.outcomes(instead) if _is_missed(one, scene)]
+    better, avoids = _brief(reasons(instead, level, most, more)), fault.AvoidsLoss()
+    if len(better) < most and scene.reply:
+        prevents = fault.Prevents(step(scene.after, scene.reply))
+        better += [prevents] if prevents.proved(instead) else []
+    gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets, outcomes.ComesOut))]
+    if not better and gains and _costs_much(scene) and avoids.proved(instead):
+        better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
+    return better
+
+
+def _is_missed(claim: Claim, scene: Scene) -> bool:
+    """Whether what the better move leads to is more than what the move made leads to."""
+    if scene.has is None or isinstance(claim, outcomes.HitsAgain):
+        return False
+    match claim:
+        case outcomes.Draws():
+            return scene.has.value >= BETTER
+        case outcomes.ComesOut():
+            ends = (outcomes.positions(one)[-1] for one in (scene.instead, _refuted(scene)))
+            best, made = (balance(board, scene.mover) for board in ends)
+            return best > made
+        case outcomes.Castles():
+            return not outcomes.castled(scene)
+    return True
+
+
+def _refuted(scene: Scene) -> Scene:
+    """The refutation of a move as a scene, or the move itself where there is none."""
+    return scene.other if scene.reply else scene
+
+
+HARD = (
+    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
+)
+FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
+QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
+KEPT = (2, 1, 0)  # standings that a good move keeps
+DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
+CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
+SOLID = (
+    *(merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss),
+    *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
+)
+
+
+def _costs_much(scene: Scene) -> bool:
+    """Whether a move is so much worse than the best one that another engine would say so."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
+
+
+def is_hard(claim: Claim) -> bool:
+    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
+    hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
+    return hard or isinstance(claim, HARD)
