@@ -521,9 +521,9 @@ CASES: list[Told] = [
     ),
     # The queens go, or stay; or nobody is winning.
     (
-        outcomes.TradesQueens("1...Qxd4 2.Rxd4"),
+        outcomes.TradesQueens("39...Qxd4 40.Rxd4"),
         scene(HEAVY, "Qd4+ Qxd4 Rxd4 Kf6", seen(0.8)),
-        [scene(HEAVY, "Qd4+ Kh7 Qh8+ Kxh8", seen(0.8)), scene(HEAVY, "Qd4+ Qxd4 Rxd4", seen(0.2))],
+        [scene(HEAVY, "Qg2 Kh6 Qh2+ Kg7", seen(0.8)), scene(HEAVY, "Qd4+ Qxd4 Rxd4", seen(0.2))],
     ),
     (
         outcomes.Castles("1...Rb8 2.O-O"),
