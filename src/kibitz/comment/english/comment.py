@@ -244,11 +244,6 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".exchange"
         case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
-        case outcomes.ComesOut(won, lost):
-            exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
-            name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
-        case outcomes.Draws(how):
-            name += f".{how}"
         case merit.Threatens(target=None) | merit.Parries(target=None):
             name += ".mate"
         case merit.Threatens(target=Unit() as target):
@@ -263,8 +258,19 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".half"
         case changed.Seventh() if not scene.mover:
             name += ".black"
-    told = type(claim) in outcomes.WEIGHTS and bool(vars(claim).get("line"))
-    return f"{name}.line" if told else name
+    return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
+
+
+def _outcome_key(claim: Claim) -> str:
+    """The same of what a move leads to, which has a line or none."""
+    name = kind_of(claim)
+    match claim:
+        case outcomes.ComesOut(won, lost):
+            exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
+            name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
+        case outcomes.Draws(how):
+            name += f".{how}"
+    return f"{name}.line" if vars(claim).get("line") else name
 
 
 def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
