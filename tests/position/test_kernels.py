@@ -27,6 +27,7 @@ from kibitz.position.outcome import (
     previous_occurrence,
     search_repetition,
 )
+from kibitz.position.packed import first_wrong, new_packed, pack_positions
 from kibitz.position.play import play
 from kibitz.position.state import attackers, checkers, new_positions, piece_on
 
@@ -229,3 +230,14 @@ def test_a_constructed_line_repeats_where_it_should() -> None:
     assert bool(search_repetition(keys, 4, 4, keys[4], 5))
     assert not bool(insufficient_material(positions[4]))
     assert int(checkers(positions[4])) == 0
+
+
+def test_codes_of_no_piece_are_no_position() -> None:
+    positions, packed = new_positions(1), new_packed(1)
+    positions[0] = parse_fen(START)
+    pack_positions(positions, np.zeros(1, np.uint8), packed)
+    assert first_wrong(packed, positions[0]) == -1
+    king = 4  # the fifth of the pieces, in order of their squares
+    assert int(packed["low"][0]) >> 4 * king & 0xF == 5
+    packed["low"][0] |= np.uint64(0b111 << 4 * king)
+    assert first_wrong(packed, positions[0]) == 0

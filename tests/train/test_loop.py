@@ -21,7 +21,6 @@ from kibitz.core.journal import with_lock
 from kibitz.core.log import Stop
 from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import rows_in_batches
-from kibitz.data.dense import write_dense
 from kibitz.data.shard import write
 from kibitz.nets import card as cards
 from kibitz.nets.kinds import Heads
@@ -31,7 +30,7 @@ from kibitz.train.checkpoint import checkpoints_in
 from kibitz.train.loop import HeldOut, held_out_of, train, warn_of_idle_head
 from kibitz.train.state import window_of
 from kibitz.train.step import LossError, outputs_of
-from tests.data.batches.makers import as_samples, dense_records, random_shard
+from tests.data.batches.makers import random_shard
 from tests.train.running import (
     NETWORK,
     last_checkpoint,
@@ -311,22 +310,6 @@ def test_the_best_network_is_exported_and_kept(games: Path, tmp_path: Path) -> N
     assert cards.read_card(run(kept).files[0]).provenance.steps == 30
 
 
-def test_a_training_on_dense_records_is_resumed_to_the_bit(tmp_path: Path) -> None:
-    for number in range(2):
-        write_dense(tmp_path / "data" / f"{number}.dense", dense_records(seed=number))
-    outputs = [tmp_path / name for name in ("whole", "parts")]
-    more = "run.network=sparse-16x8-tactics", "data.policy_share=0.25", "data.result_share=0.3"
-    whole, first, rest = (
-        settings_of(tmp_path / "data", output, *more, f"run.steps={steps}")
-        for output, steps in ((outputs[0], 6), (outputs[1], 3), (outputs[1], 6))
-    )
-    outcome = run(whole)
-    assert outcome.validation["policy"] > 0
-    run(first)
-    run(rest, resume=True)
-    assert same_tensors(*map(last_checkpoint, outputs))
-
-
 def test_patience_ends_a_training_and_resuming_does_not_go_beyond(
     games: Path, tmp_path: Path
 ) -> None:
@@ -371,11 +354,10 @@ def test_a_head_that_can_learn_nothing_is_warned_of(
     held_out = held_out_of(settings_of(games, Path("x")), window_of(settings_of(games, Path("x"))))
     assert held_out is not None
     card = new_card("tower-1x8", heads=Heads(mcts_value=True))
-    of_games = as_samples(held_out.samples)
-    values = of_games.values
+    values = held_out.samples.values
 
     def told(searched: np.ndarray, share: float) -> str:
-        samples = of_games._replace(values=searched.astype(values.dtype))
+        samples = held_out.samples._replace(values=searched.astype(values.dtype))
         warn_of_idle_head(card, HeldOut(samples, held_out.rows), share)
         return capsys.readouterr().err
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,8 +30,6 @@ from kibitz.position.fen import START, fen_of, read_fen
 from kibitz.position.packed import PACKED, first_wrong, new_packed, pack_positions, unpack_positions
 from kibitz.position.state import new_positions
 
-HeaderType = TypeVar("HeaderType", bound=msgspec.Struct)
-
 FORMAT_VERSION = 1
 SUFFIX = ".shard"
 LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
@@ -42,13 +40,9 @@ UNKNOWN_RESULT = 2
 RANDOM_MOVE, NOT_A_POLICY, NOT_A_VALUE = 1, 2, 4
 UNKNOWN_END = "unknown"
 
-
-def mark_of(tag: bytes) -> bytes:
-    """A skippable frame of zstd: magic number, length of what follows, then what follows."""
-    return b"\x50\x2a\x4d\x18" + (len(tag) + 32).to_bytes(4, "little") + tag
-
-
-MARK = mark_of(b"kibitz shard")
+# A skippable frame of zstd: magic number, length of what follows, then what follows.
+_TAG = b"kibitz shard"
+MARK = b"\x50\x2a\x4d\x18" + (len(_TAG) + 32).to_bytes(4, "little") + _TAG
 
 DTYPES: dict[str, Any] = {
     "starts": np.uint64,
@@ -171,13 +165,8 @@ def encode(shard: Shard) -> bytes:
     fault = find_fault(shard)
     assert not fault, fault
     arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
-    return sealed(arrays, shard.header, MARK)
-
-
-def sealed(arrays: dict[str, np.ndarray], header: msgspec.Struct, mark: bytes) -> bytes:
-    """The bytes of a file of arrays with a header: packed, with a mark and a checksum behind."""
-    metadata = {"header": msgspec.json.encode(header, order="deterministic").decode()}
-    return with_ending(zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL), mark)
+    metadata = {"header": msgspec.json.encode(shard.header, order="deterministic").decode()}
+    return with_ending(zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL), MARK)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -190,13 +179,13 @@ def read(location: Location) -> Shard:
 
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
-    return unsealed_header(read_kept(location), location, MARK, Header)
+    return _header(_first_bytes(_checked(read_kept(location), location), location), location)
 
 
 def claimed_games(location: Location) -> int | None:
     """How many games a damaged shard says it has, where that much can still be read."""
     try:
-        return _header(_first_bytes(read_kept(location), location), location, Header).games
+        return _header(_first_bytes(read_kept(location), location), location).games
     except (FileError, InputError):
         return None
 
@@ -209,61 +198,45 @@ def _first_bytes(content: bytes, location: Location) -> bytes:
             size = min(int.from_bytes(length, "little"), LONGEST_HEADER)  # it may be damaged
             return length + stream.read(size)
     except (zstandard.ZstdError, MemoryError) as error:
-        raise damaged(location, f"the header cannot be unpacked ({error})") from error
+        raise _damaged(location, f"the header cannot be unpacked ({error})") from error
 
 
 def decode(content: bytes, location: Location = "shard") -> Shard:
     """The shard in the bytes of a file; `location` is named where they are damaged."""
-    header, arrays = unsealed(content, location, MARK, Header, DTYPES)
-    shard = Shard(header, **arrays)
+    tensors = unzstd(_checked(content, location), location)
+    header = _header(tensors, location)
+    arrays = arrays_of(tensors, location, "shard")
+    missing = DTYPES.keys() - arrays.keys()
+    if missing:
+        raise _damaged(location, f"arrays are missing: {', '.join(sorted(missing))}")
+    shard = Shard(header, **{name: arrays[name] for name in DTYPES})
     fault = find_fault(shard)
     if fault:
-        raise damaged(location, fault)
+        raise _damaged(location, fault)
     return shard
 
 
-def unsealed(
-    content: bytes, location: Location, mark: bytes, kind: type[HeaderType], dtypes: dict[str, Any]
-) -> tuple[HeaderType, dict[str, np.ndarray]]:
-    """Header and arrays of what `sealed` made; all arrays with a dtype must be there."""
-    tensors = unzstd(_checked(content, location, mark), location)
-    header = _header(tensors, location, kind)
-    arrays = arrays_of(tensors, location, "shard")
-    missing = dtypes.keys() - arrays.keys()
-    if missing:
-        raise damaged(location, f"arrays are missing: {', '.join(sorted(missing))}")
-    return header, {name: arrays[name] for name in dtypes}
-
-
-def unsealed_header(
-    content: bytes, location: Location, mark: bytes, kind: type[HeaderType]
-) -> HeaderType:
-    """The header of what `sealed` made, all of whose bytes are as they were written."""
-    return _header(_first_bytes(_checked(content, location, mark), location), location, kind)
-
-
-def _checked(content: bytes, location: Location, mark: bytes) -> bytes:
+def _checked(content: bytes, location: Location) -> bytes:
     """The zstd frame, if it is what the checksum behind it was made for."""
     try:
-        return without_ending(content, mark)
+        return without_ending(content, MARK)
     except ChecksumError as error:
-        raise damaged(location, error.why("shard")) from error
+        raise _damaged(location, error.why("shard")) from error
 
 
-def _header(tensors: bytes, location: Location, kind: type[HeaderType]) -> HeaderType:
+def _header(tensors: bytes, location: Location) -> Header:
     length = int.from_bytes(tensors[:8], "little")
     try:
         text = msgspec.json.decode(tensors[8 : 8 + length])["__metadata__"]["header"]
         version = msgspec.json.decode(text).get("format_version", 0)
         if version > FORMAT_VERSION:
             raise newer_format("shard", version, FORMAT_VERSION, os.fspath(location))
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=Header)
     except (msgspec.DecodeError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise damaged(location, f"the header cannot be read ({error})") from error
+        raise _damaged(location, f"the header cannot be read ({error})") from error
 
 
-def damaged(location: Location, why: str) -> DamagedFileError:
-    """The error of a shard that says why it is refused."""
+def _damaged(location: Location, why: str) -> DamagedFileError:
     return DamagedFileError(
         f"shard refused, {why}", value=os.fspath(location), fix="make or fetch the file again"
     )

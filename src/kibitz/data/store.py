@@ -70,20 +70,17 @@ def add(folder: Place, shard: Shard, stem: str) -> Place:
     return path
 
 
-def shards_in(*places: Place, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Place]:
+def shards_in(*places: Place) -> list[Place]:
     """The shard files that files and folders (with their sub-folders) stand for, by name."""
     paths: list[Place] = []
     for place in places:
         if place.is_dir():
-            for suffix in suffixes:
-                paths += files_below(place, f"*{suffix}")
+            paths += files_below(place, f"*{SUFFIX}")
         else:
             paths.append(existing(place))
     if not paths:
         where = ", ".join(map(str, places))
-        raise InputError(
-            f"no {' or '.join(suffixes)} file here", value=where, fix="import or play games first"
-        )
+        raise InputError(f"no {SUFFIX} file here", value=where, fix="import or play games first")
     return paths
 
 

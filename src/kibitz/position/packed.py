@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit.bits import bit, flip, lowest, popcount, signed, without_lowest
+from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.jit.compile import kernel
 from kibitz.position.attacks import EMPTY, NO_SQUARE, ONE
-from kibitz.position.fen import VALID, WRONG_KINGS, problem
+from kibitz.position.fen import VALID, problem
 from kibitz.position.state import compute_key
 
 PACKED = np.dtype(
@@ -60,27 +60,20 @@ def put_state(word: np.uint64, position: np.record) -> int:
 
 
 @kernel
-def piece_codes(position: np.record, view: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Occupied squares, and the codes of the first 16 pieces and of the others; at most 32 pieces.
-
-    With view 0 all is seen from the side to move, with FLIP from the other side.
-    """
+def pack_position(position: np.record, repetitions: int, target: np.record) -> None:
+    """Write a position of at most 32 pieces; at most 255 repetitions."""
     # Binary digits of the codes; a castling rook is 3 + 3 = 0b110.
     ones = position.knights | position.rooks & ~position.castling | position.kings
     twos = position.bishops | position.rooks
     fours = position.queens | position.kings | position.castling
-    their = position.own if view else position.their
     low, high = EMPTY, EMPTY
-    occupied = position.own | position.their
-    if view:
-        occupied = flip(occupied)
-    pieces = occupied
+    pieces = position.own | position.their
     count = 0
     while pieces:
-        square = np.uint64(lowest(pieces) ^ view)
+        square = np.uint64(lowest(pieces))
         code = (ones >> square & ONE) | (twos >> square & ONE) << TWOS_BIT
         code |= (fours >> square & ONE) << FOURS_BIT
-        code |= (their >> square & ONE) << THEIR_BIT
+        code |= (position.their >> square & ONE) << THEIR_BIT
         placed = code << np.uint64(4 * (count & 15))
         if count < CODES_EACH:
             low |= placed
@@ -88,13 +81,8 @@ def piece_codes(position: np.record, view: int) -> tuple[np.uint64, np.uint64, n
             high |= placed
         count += 1
         pieces = without_lowest(pieces)
-    return occupied, low, high
-
-
-@kernel
-def pack_position(position: np.record, repetitions: int, target: np.record) -> None:
-    """Write a position of at most 32 pieces; at most 255 repetitions."""
-    target.occupied, target.low, target.high = piece_codes(position, 0)
+    target.occupied = position.own | position.their
+    target.low, target.high = low, high
     target.state = state_word(position, repetitions)
 
 
@@ -105,18 +93,17 @@ def _digit(code: int, place: int, square: np.uint64) -> np.uint64:
 
 
 @kernel
-def put_pieces(
-    occupied: np.uint64, low: np.uint64, high: np.uint64, view: int, position: np.record
-) -> None:
-    """Write the boards back; `view` as in piece_codes."""
+def unpack_position(source: np.record, position: np.record) -> int:
+    """Write the position back; returns its earlier occurrences."""
     ones, twos, fours, their = EMPTY, EMPTY, EMPTY, EMPTY
-    pieces, codes = occupied, low
+    pieces = source.occupied
+    codes = source.low
     count = 0
     while pieces:
         if count == CODES_EACH:
-            codes = high
+            codes = source.high
         code = signed(codes) & CODE_BITS
-        square = bit(lowest(pieces) ^ view)
+        square = bit(lowest(pieces))
         ones |= _digit(code, 0, square)
         twos |= _digit(code, 1, square)
         fours |= _digit(code, 2, square)
@@ -124,34 +111,17 @@ def put_pieces(
         codes = codes >> np.uint64(4)
         count += 1
         pieces = without_lowest(pieces)
-    if view:
-        occupied = flip(occupied)
-        their = occupied & ~their
     position.castling = twos & fours
-    position.pawns = occupied & ~(ones | twos | fours)
+    position.pawns = source.occupied & ~(ones | twos | fours)
     position.knights = ones & ~twos & ~fours
     position.bishops = twos & ~ones & ~fours
     position.rooks = twos & (ones | fours)
     position.queens = fours & ~ones & ~twos
     position.kings = fours & ones
-    position.own, position.their = occupied & ~their, their
-
-
-@kernel
-def unpack_position(source: np.record, position: np.record) -> int:
-    """Write the position back; returns its earlier occurrences."""
-    put_pieces(source.occupied, source.low, source.high, 0, position)
+    position.own, position.their = source.occupied & ~their, their
     repetitions = put_state(source.state, position)
     position.key = compute_key(position)
     return repetitions
-
-
-@kernel
-def wrong_pieces(position: np.record) -> int:
-    """VALID or what is wrong with pieces and squares that were read back from codes."""
-    if position.kings & position.rooks:  # a code that no piece has
-        return WRONG_KINGS
-    return problem(position)
 
 
 @kernel
@@ -182,6 +152,6 @@ def first_wrong(source: np.ndarray, position: np.record) -> int:
         if popcount(source[row].occupied) > 2 * CODES_EACH:
             return row
         unpack_position(source[row], position)
-        if wrong_pieces(position) != VALID:
+        if position.kings & position.rooks or problem(position) != VALID:  # 7 is no code
             return row
     return -1

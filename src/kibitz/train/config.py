@@ -14,7 +14,6 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.files import Location
 from kibitz.core.options import setting
 from kibitz.core.settings import load
-from kibitz.search.alphabeta.constants import ODDS_SCALE
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,6 @@ class DataSettings:
     played: bool = setting(True, "moves made are policy targets where no search left any")
     result_share: float = setting(
         0.0, "share of the game's result in the value target", low=0, high=1
-    )
-    score_scale: float = setting(
-        ODDS_SCALE, "centipawns of dense records for each unit of the odds' logarithm", low=1
     )
     policy_share: float = setting(
         1.0, "share of the positions that teach the policy: its moves cost most", low=0, high=1

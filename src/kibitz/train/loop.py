@@ -20,7 +20,7 @@ from kibitz.core.files import measured
 from kibitz.core.journal import LOCK_FILE, with_lock
 from kibitz.core.log import Stop, progress, say
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
-from kibitz.data.batches.records import Positions
+from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Window
 from kibitz.nets.kinds import NetworkCard, Provenance
 from kibitz.nets.models.build import count_parameters, file_weights
@@ -239,7 +239,7 @@ class Log:
 class HeldOut(NamedTuple):
     """Positions of games that are not trained on."""
 
-    samples: Positions
+    samples: Samples
     rows: np.ndarray  # (N,) of the samples
 
 
@@ -259,11 +259,10 @@ def held_out_of(settings: TrainingSettings, window: Window) -> HeldOut | None:
 
 def warn_of_idle_head(card: NetworkCard, held_out: HeldOut, result_share: float) -> None:
     """Say why the head for the search's value, if there is one, can learn nothing of its own."""
-    samples = held_out.samples
-    if not card.heads.mcts_value or isinstance(samples, np.ndarray):
-        return
-    values = samples.values[held_out.rows]
+    values = held_out.samples.values[held_out.rows]
     searched = values[~np.isnan(values)]
+    if not card.heads.mcts_value:
+        return
     if not len(searched):
         why = "nothing: no position has one"
     elif searched.min() == searched.max():

@@ -277,7 +277,7 @@ def window_of(settings: TrainingSettings) -> Window:
 
 def recipe_of(card: NetworkCard, data: DataSettings) -> Recipe:
     """Return what batches for a network are made like."""
-    return recipe(card, data.result_share, data.policy_share, data.score_scale)
+    return recipe(card, data.result_share, data.policy_share)
 
 
 def place_of(checkpoint: Checkpoint | None, window: Window) -> PlaceInData:

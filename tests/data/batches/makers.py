@@ -1,24 +1,16 @@
-"""Shards made up on the spot: random games with searched values, visits, results and flags.
-
-And dense records of their positions, written by python-chess.
-"""
+"""Shards made up on the spot: random games with searched values, visits, results and flags."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 
-import chess
 import numpy as np
 
-from kibitz.data.batches.records import Positions
-from kibitz.data.batches.sample import Samples, replay
-from kibitz.data.dense import new_records
-from kibitz.data.dense_records import DENSE
-from kibitz.data.shard import UNKNOWN_RESULT, Header, Shard, counted
-from kibitz.position.fen import fen_of, parse_fen
+from kibitz.data.shard import Header, Shard, counted
+from kibitz.position.fen import parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
-from kibitz.position.packed import PACKED, new_packed, pack_position, unpack_position
+from kibitz.position.packed import PACKED, new_packed, pack_position
 from kibitz.position.play import play
 from kibitz.position.state import copy_position, new_positions
 
@@ -91,57 +83,3 @@ def random_shard(games: int, plies: int, seed: int = 0, starts: Sequence[str] = 
         "visit_counts": np.array(visit_counts, dtype=np.uint32),
     }
     return counted(Shard(Header(sources=({"kind": "random"},)), **arrays))
-
-
-def board_of(samples: Samples, row: int) -> chess.Board:
-    """A position of some samples."""
-    (position,) = new_positions(1)
-    unpack_position(samples.positions[row], position)
-    return chess.Board(fen_of(position, shredder=True), chess960=True)
-
-
-def dense_record(board: chess.Board, move: int, score: int, result: int, ply: int) -> np.ndarray:
-    """A dense record as its documentation says; move and score as who moves sees them."""
-    codes = []
-    for square in chess.scan_forward(board.occupied):
-        piece = board.piece_at(square)
-        assert piece is not None
-        castles = board.castling_rights & chess.BB_SQUARES[square]
-        code = 6 if castles else piece.piece_type - 1
-        codes.append(code + (0 if piece.color else 8))
-    codes += [0] * (32 - len(codes))
-    pieces = [codes[at] | codes[at + 1] << 4 for at in range(0, 32, 2)]
-    state = (64 if board.ep_square is None else board.ep_square) | (not board.turn) << 7
-    fields = board.occupied, pieces, state, board.halfmove_clock, ply, result, score, move
-    return np.array(fields, DENSE)
-
-
-def dense_records(games: int = 12, plies: int = 30, seed: int = 0) -> np.ndarray:
-    """Records of the positions of random games that have a move and a result, DENSE (N,)."""
-    samples, chance = replay(random_shard(games, plies, seed, STARTS)), random.Random(seed)
-    return together(
-        [
-            dense_record(
-                board_of(samples, row),
-                int(samples.played[row]),
-                chance.randrange(-1500, 1500),
-                int(samples.results[row]) + 1,
-                min(int(samples.since_start[row]), 255),
-            )
-            for row in range(len(samples.game))
-            if samples.played[row] and samples.results[row] != UNKNOWN_RESULT
-        ]
-    )
-
-
-def together(records: Sequence[np.ndarray]) -> np.ndarray:
-    """Single records, DENSE () each, as DENSE (N,)."""
-    made = new_records(len(records))
-    made[:] = np.array(records, DENSE)
-    return made
-
-
-def as_samples(positions: Positions) -> Samples:
-    """What was read of games, which are no dense records."""
-    assert not isinstance(positions, np.ndarray)
-    return positions

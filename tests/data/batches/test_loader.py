@@ -19,7 +19,7 @@ from kibitz.nets.encodings.planes import encode
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions
-from tests.data.batches.makers import as_samples, random_shard
+from tests.data.batches.makers import random_shard
 
 HOW = recipe(new_card("sparse-8"), 0.0)
 SIZE = 32
@@ -125,7 +125,7 @@ def test_planes_are_the_encoders(folder: Path) -> None:
     games = []
     for row in rows:
         position = new_positions(1)
-        unpack_position(as_samples(chunk.samples).positions[row], position[0])
+        unpack_position(chunk.samples.positions[row], position[0])
         games.append(position)
     expected = np.empty((40, 22, 8, 8), dtype=np.float32)
     encode(card.encoding, leaves_of(games, 1), expected)

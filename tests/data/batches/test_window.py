@@ -12,7 +12,7 @@ from kibitz.data.batches.order import held_out, key_of
 from kibitz.data.batches.sample import has_value, replay, teaching
 from kibitz.data.batches.window import Source, Window, parse_source, shards_in
 from kibitz.data.shard import write
-from tests.data.batches.makers import as_samples, random_shard
+from tests.data.batches.makers import random_shard
 
 SHARDS = 6
 
@@ -43,9 +43,9 @@ def test_an_empty_folder_is_no_source(tmp_path: Path) -> None:
 def test_training_and_held_out_rows_are_all_that_teach(folder: Path) -> None:
     window = Window((Source(folder),), validation=0.3)
     chunk = window.chunk(0, 0)
-    useful = np.flatnonzero(teaching(as_samples(chunk.samples)))
+    useful = np.flatnonzero(teaching(chunk.samples))
     assert sorted([*chunk.rows[0], *chunk.held_out]) == useful.tolist()
-    games = as_samples(chunk.samples).game
+    games = chunk.samples.game
     assert not set(games[chunk.rows[0]]) & set(games[chunk.held_out])
     expected = [
         game
@@ -60,7 +60,7 @@ def test_a_share_of_what_teaches_a_policy_alone_is_trained_on(folder: Path) -> N
         Window((Source(folder),), validation=0.2, policy_share=share).chunk(0, 0)
         for share in (1.0, 0.5, 0.0)
     )
-    samples = as_samples(whole.samples)
+    samples = whole.samples
     valued = has_value(samples, slice(None))
     alone = whole.rows[0][~valued[whole.rows[0]]]
     assert set(none.rows[0]) == set(whole.rows[0]) - set(alone)
@@ -82,7 +82,7 @@ def test_weights_are_how_often_an_epoch_shows_a_source(folder: Path) -> None:
     paths = sorted(folder.iterdir())
     sources = (Source(paths[0], 2.0), Source(paths[1], 0.5), Source(paths[2], 1.5))
     chunk = Window(sources).chunk(0, 0)
-    shown = [np.zeros(len(as_samples(chunk.samples).game), dtype=int) for _ in range(4)]
+    shown = [np.zeros(len(chunk.samples.game), dtype=int) for _ in range(4)]
     for epoch in range(4):
         np.add.at(shown[epoch], chunk.drawn(epoch, key_of(epoch), 0, chunk.size), 1)
     twice, half, more = chunk.rows
@@ -114,11 +114,11 @@ def test_in_parts_an_epoch_shows_everything_too(folder: Path) -> None:
     assert whole.chunks == 1
     assert parts.chunks == 4  # a third of the positions is rounded down
     expected = whole.chunk(0, 0)
-    wanted = as_samples(expected.samples).positions[expected.rows[0]]
+    wanted = expected.samples.positions[expected.rows[0]]
     orders = []
     for epoch in range(2):
         chunks = [parts.chunk(epoch, number) for number in range(parts.chunks)]
-        shown = np.concatenate([as_samples(c.samples).positions[c.rows[0]] for c in chunks])
+        shown = np.concatenate([c.samples.positions[c.rows[0]] for c in chunks])
         assert sorted(shown.tolist()) == sorted(wanted.tolist())
         orders.append(shown.tobytes())
     assert orders[0] != orders[1]
@@ -130,7 +130,7 @@ def test_validation_rows_are_the_same_with_less_memory(folder: Path) -> None:
     found = []
     for window in (whole, parts):
         samples, rows = window.validation_rows(10**6)
-        found.append(sorted(as_samples(samples).positions[row].tobytes() for row in rows))
+        found.append(sorted(samples.positions[row].tobytes() for row in rows))
     assert found[0] == found[1]
     samples, rows = whole.validation_rows(7)
     assert len(rows) == len(set(rows)) == 7

@@ -20,8 +20,6 @@ from kibitz.core.log import progress, say
 from kibitz.core.places import Place, below, files_below, size_of
 from kibitz.data.batches.exports import write_experience, write_parquet
 from kibitz.data.batches.sample import Variety, check_rules
-from kibitz.data.dense import SUFFIX as DENSE_SUFFIX
-from kibitz.data.dense import read_dense
 from kibitz.data.importing import PLIES, files_in
 from kibitz.data.pgn import tree_of
 from kibitz.data.shard import SUFFIX, Shard, games_of, read
@@ -137,28 +135,21 @@ def _bars(values: dict[str, int]) -> list[tuple[str, str]]:
 
 def check(*places: Places, json: JsonFlag = False) -> int:
     """Check every byte, reference and move of shards; exit code 1 if one is damaged."""
-    paths = shards_in(*some_places(places), suffixes=(SUFFIX, DENSE_SUFFIX))
+    paths = shards_in(*some_places(places))
     damaged: list[str] = []
     sound = plies = 0
     with progress("shards", total=len(paths)) as bar:
         for path in bar.over(paths):
             try:
-                plies += _positions_of(path)
+                shard = read(path)
+                check_rules(shard, path)
+                plies += shard.plies
                 sound += 1
             except DamagedFileError as error:
                 damaged.append(str(path))
                 say(str(error))
     emit({"sound": sound, "positions": plies, "damaged": damaged}, as_json=json)
     return EXIT_DAMAGED if damaged else 0
-
-
-def _positions_of(path: Place) -> int:
-    """Positions in a shard that is sound; DamagedFileError says of another what is wrong."""
-    if path.suffix == DENSE_SUFFIX:
-        return len(read_dense(path))
-    shard = read(path)
-    check_rules(shard, path)
-    return shard.plies
 
 
 def prune(

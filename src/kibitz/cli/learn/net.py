@@ -237,12 +237,8 @@ def _compare_on_games(
     evaluators: tuple[str, ...], games: str, share: float, positions: int, json: bool
 ) -> None:
     """Print a row of figures an evaluator, all on the same held-out positions."""
-    import numpy as np
-
     from kibitz.arena.bench.evaluator import agreement
-    from kibitz.data.batches.records import samples_of
     from kibitz.data.batches.window import Window, parse_source
-    from kibitz.search.alphabeta.constants import ODDS_SCALE
 
     if not 0 < share <= 1:
         raise InputError("--held-out", value=share, fix="give a share above 0, at most 1")
@@ -251,8 +247,6 @@ def _compare_on_games(
     if not len(rows):
         fix = "give more games, or a larger --held-out"
         raise InputError("no positions are held out here", value=games, fix=fix)
-    if isinstance(samples, np.ndarray):
-        samples, rows = samples_of(samples[rows], ODDS_SCALE), np.arange(len(rows))
     table = [
         {
             "evaluator": name,

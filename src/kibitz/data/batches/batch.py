@@ -11,8 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from kibitz.data.batches.records import Positions, samples_of
-from kibitz.data.batches.sample import UNKNOWN_END, Samples, has_value
+from kibitz.data.batches.sample import Samples, has_value
 from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
@@ -24,7 +23,6 @@ from kibitz.nets.encodings.policy import put_policy_indices
 from kibitz.nets.kinds import FEATURES, NetworkCard
 from kibitz.position.moves import generate
 from kibitz.position.packed import unpack_position
-from kibitz.search.alphabeta.constants import ODDS_SCALE
 
 OWN_ROW_ONLY, BOTH_ROWS = 1, 2
 ALL_MOVES = 1 << 16  # numbers a move can be
@@ -41,7 +39,6 @@ class Recipe(NamedTuple):
     history: int  # positions a row looks at, itself included
     result_share: float  # of the game's result in the value target; the rest is the search's
     policy_share: float = 1.0  # of what teaches a value: so much comes with its moves, too
-    score_scale: float = ODDS_SCALE  # centipawns of dense records for a unit of log odds
 
 
 class Batch(NamedTuple, Generic[Array]):
@@ -65,25 +62,16 @@ class Batch(NamedTuple, Generic[Array]):
     teacher: Batch[Array] | None = None  # the same positions as another network sees them
 
 
-def recipe(
-    card: NetworkCard,
-    result_share: float,
-    policy_share: float = 1.0,
-    score_scale: float = ODDS_SCALE,
-) -> Recipe:
+def recipe(card: NetworkCard, result_share: float, policy_share: float = 1.0) -> Recipe:
     """Return what a network of that card is fed with."""
     sparse = card.encoding in FEATURES
     rows = (BOTH_ROWS if "-both" in card.size else OWN_ROW_ONLY) if sparse else 0
     history = 1 if sparse else layout_of(card.encoding).history
-    return Recipe(
-        card.encoding, card.policy_order, rows, history, result_share, policy_share, score_scale
-    )
+    return Recipe(card.encoding, card.policy_order, rows, history, result_share, policy_share)
 
 
-def make(samples: Positions, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
-    """Return the batch of rows, int64 [B], of samples or of dense records."""
-    if isinstance(samples, np.ndarray):
-        samples, rows = samples_of(samples[rows], how.score_scale), np.arange(len(rows))
+def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
+    """Return the batch of rows, int64 [B], of the samples."""
     rows, with_moves = _policy_first(samples, rows, how.policy_share)
     leaves = leaves_at(samples, rows, how.history, with_moves)
     count = int(leaves.offsets[-1])
@@ -109,7 +97,7 @@ def make(samples: Positions, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]
         search_weight=(value_known & ~np.isnan(searched)).astype(np.float32),
         value_weight=value_known.astype(np.float32),
         plies_left=samples.until_end[rows].astype(np.float32) + 1,
-        plies_left_weight=_has_end(samples, rows).astype(np.float32),
+        plies_left_weight=(samples.results[rows] != UNKNOWN_RESULT).astype(np.float32),
     )
 
 
@@ -123,13 +111,6 @@ def _policy_first(samples: Samples, rows: np.ndarray, share: float) -> tuple[np.
     valued = has_value(samples, rows)
     count = int(valued.sum())
     return rows[np.argsort(valued, kind="stable")], len(rows) - count + math.ceil(share * count)
-
-
-def _has_end(samples: Samples, rows: np.ndarray) -> np.ndarray:
-    """Whether the end of a row's game is there, bool [B]."""
-    has_end: np.ndarray = samples.until_end[rows] != UNKNOWN_END
-    has_end &= samples.results[rows] != UNKNOWN_RESULT
-    return has_end
 
 
 def _mixed_values(

@@ -13,7 +13,7 @@ from torch import Tensor
 from kibitz.core.errors import InputError
 from kibitz.data.batches.batch import Batch, Recipe, make
 from kibitz.data.batches.order import key_of
-from kibitz.data.batches.records import Positions
+from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Chunk, Window
 from kibitz.nets.encodings.planes import expand, layout_of
 from kibitz.nets.evaluators.torch import unpacked
@@ -131,7 +131,7 @@ class Loader:
 
 
 def rows_in_batches(
-    samples: Positions, rows: np.ndarray, how: Recipe, size: int, device: str = "cpu"
+    samples: Samples, rows: np.ndarray, how: Recipe, size: int, device: str = "cpu"
 ) -> Iterator[TensorBatch]:
     """Yield the rows in their order, int64 [n], the last batch smaller."""
     for first in range(0, len(rows), size):

@@ -42,7 +42,6 @@ FAULTS = {
 
 
 SLACK = 1e-3  # of sums of numbers that were rounded
-UNKNOWN_END = 0xFFFF  # rows until the end of a game that is not there
 
 
 class Samples(NamedTuple):
@@ -57,7 +56,7 @@ class Samples(NamedTuple):
     # uint8 [S]: 1 played at random, 2 searched too little to teach a policy, 4 teaches no value
     flags: np.ndarray
     since_start: np.ndarray  # uint16 [S]: rows before this one of the same game
-    until_end: np.ndarray  # uint16 [S]: rows after this one of the same game, or UNKNOWN_END
+    until_end: np.ndarray  # uint16 [S]: rows after this one of the same game
     game: np.ndarray  # int32 [S]
     target_offsets: np.ndarray  # int64 [S + 1]: row s owns entries target_offsets[s] onwards
     target_moves: np.ndarray  # uint16 [T]

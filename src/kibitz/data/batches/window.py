@@ -7,7 +7,6 @@ in each epoch; positions are shuffled within a chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,13 +14,18 @@ import numpy as np
 
 from kibitz.core.errors import InputError
 from kibitz.core.log import Bar
-from kibitz.core.places import Place, below, files_below, place
-from kibitz.core.workers import processors
+from kibitz.core.places import Place, below, place
 from kibitz.data import store
 from kibitz.data.batches.order import held_out, key_of, order
-from kibitz.data.batches.records import Positions, held_out_records
-from kibitz.data.batches.sample import has_value, joined, of_games, replay, taught_by_play, teaching
-from kibitz.data.dense import SUFFIX, read_dense_header, read_dense_shard
+from kibitz.data.batches.sample import (
+    Samples,
+    has_value,
+    joined,
+    of_games,
+    replay,
+    taught_by_play,
+    teaching,
+)
 from kibitz.data.shard import read, read_header
 
 
@@ -35,7 +39,7 @@ class Source(NamedTuple):
 class Chunk(NamedTuple):
     """Positions in memory: those of each source that teach, and those held out."""
 
-    samples: Positions
+    samples: Samples
     rows: tuple[np.ndarray, ...]  # int64 [n] for each source: rows of samples
     held_out: np.ndarray  # int64 [h]
     weights: tuple[float, ...]  # how often an epoch shows each source
@@ -86,8 +90,7 @@ def shards_in(folder: Place, generations: int = 0) -> list[Place]:
 
     With `generations`, only those of so many folders (or, lying side by side, shards) at the end.
     """
-    dense = files_below(folder, f"*{SUFFIX}") if folder.is_dir() else []
-    paths = dense or store.shards_in(folder)
+    paths = store.shards_in(folder)
     if not generations or folder.is_file():
         return paths
     groups = sorted({below(path, folder)[0] for path in paths})[-generations:]
@@ -97,38 +100,20 @@ def shards_in(folder: Place, generations: int = 0) -> list[Place]:
 class Loaded(NamedTuple):
     """One shard in memory."""
 
-    samples: Positions
+    samples: Samples
     held_out: np.ndarray  # bool [S]
-
-    @property
-    def useful(self) -> np.ndarray:
-        """Which rows teach, bool [S]: all dense records do."""
-        if isinstance(self.samples, np.ndarray):
-            return np.ones(len(self.samples), bool)
-        return teaching(self.samples)
 
     def taught(self, policy_share: float) -> np.ndarray:
         """Which rows are trained on, bool [S]: of those that teach a policy alone, a share."""
-        rows: np.ndarray = self.useful & ~self.held_out
-        if policy_share < 1 and not isinstance(self.samples, np.ndarray):
+        rows: np.ndarray = teaching(self.samples) & ~self.held_out
+        if policy_share < 1:
             chosen = np.random.default_rng(len(rows)).random(len(rows)) < policy_share
             rows &= chosen | has_value(self.samples, slice(None))
         return rows
 
-    def validating(self) -> Loaded:
-        """Only the games that are held out."""
-        if isinstance(self.samples, np.ndarray):
-            kept: Positions = self.samples[self.held_out]
-        else:
-            kept = of_games(self.samples, np.unique(self.samples.game[self.held_out]))
-        return Loaded(kept, np.ones(int(self.held_out.sum()), dtype=bool))
-
 
 def load_shard(path: Place, validation: float, played: bool = True) -> Loaded:
     """Read, check and replay a shard; `played` moves teach where there was no search."""
-    if path.suffix == SUFFIX:
-        dense = read_dense_shard(path)
-        return Loaded(dense.records, held_out_records(dense, validation))
     shard = read(path)
     samples = replay(shard, path)
     if played:
@@ -143,22 +128,13 @@ def join(sources: Sequence[tuple[float, Sequence[Loaded]]], policy_share: float 
         mine = [np.empty(0, dtype=np.int64)]
         for shard in shards:
             mine.append(first + np.flatnonzero(shard.taught(policy_share)))
-            held_out_rows.append(first + np.flatnonzero(shard.useful & shard.held_out))
+            useful = teaching(shard.samples)
+            held_out_rows.append(first + np.flatnonzero(useful & shard.held_out))
             first += len(shard.held_out)
         rows.append(np.concatenate(mine))
     parts = [shard.samples for _, shards in sources for shard in shards]
     weights = tuple(weight for weight, _ in sources)
-    return Chunk(_together(parts), tuple(rows), np.concatenate(held_out_rows), weights)
-
-
-def _together(parts: Sequence[Positions]) -> Positions:
-    """All positions of some shards, which must be of one kind."""
-    records = [part for part in parts if isinstance(part, np.ndarray)]
-    samples = [part for part in parts if not isinstance(part, np.ndarray)]
-    if records and samples:
-        fix = "train on one kind of data, on the other afterwards"
-        raise InputError("dense records and games in one training", value=SUFFIX, fix=fix)
-    return np.concatenate(records) if records else joined(samples)
+    return Chunk(joined(parts), tuple(rows), np.concatenate(held_out_rows), weights)
 
 
 @dataclass
@@ -222,7 +198,7 @@ class Window:
             parts.append((source.weight, self._load(mine)))
         return join(parts, self.policy_share)
 
-    def validation_rows(self, most: int) -> tuple[Positions, np.ndarray]:
+    def validation_rows(self, most: int) -> tuple[Samples, np.ndarray]:
         """Return samples and up to `most` rows of them from held-out games, always the same."""
         chunk = self._whole if self._whole is not None else self._held_out(most)
         rows = chunk.held_out
@@ -235,20 +211,20 @@ class Window:
         parts: list[Loaded] = []
         positions = 0
         for at in order(len(self.files), key_of(0), 0, len(self.files)):
-            parts.append(load_shard(self.files[at], self.validation, self.played).validating())
-            positions += len(parts[-1].held_out)
+            shard = load_shard(self.files[at], self.validation, self.played)
+            samples = of_games(shard.samples, np.unique(shard.samples.game[shard.held_out]))
+            parts.append(Loaded(samples, np.ones(len(samples.game), dtype=bool)))
+            positions += len(samples.game)
             if positions >= most:
                 break
         return join([(1.0, parts)])
 
     def _load(self, paths: Sequence[Place]) -> list[Loaded]:
-        """Read several shards at once; a damaged one is named before any is used."""
         loaded = []
-        with ThreadPoolExecutor(processors(), "kibitz-shards") as pool:
-            for shard in pool.map(lambda p: load_shard(p, self.validation, self.played), paths):
-                loaded.append(shard)
-                if self.bar is not None:
-                    self.bar.advance()
+        for path in paths:
+            loaded.append(load_shard(path, self.validation, self.played))
+            if self.bar is not None:
+                self.bar.advance()
         return loaded
 
     def _newest(self, source: Source) -> list[Place]:
@@ -264,10 +240,7 @@ class Window:
 
     def _size(self, path: Place) -> int:
         if path not in self._sizes:
-            if path.suffix == SUFFIX:
-                self._sizes[path] = read_dense_header(path).positions
-            else:
-                self._sizes[path] = read_header(path).plies
+            self._sizes[path] = read_header(path).plies
         return self._sizes[path]
 
     def _check(self, chunk: Chunk) -> None:
