@@ -124,7 +124,7 @@ def test_both_tables_agree() -> None:
 
 
 UINT64_MODULES = {
-    "jit.bits": {"bit", "without_lowest"},
+    "jit.bits": {"bit", "mixed", "without_lowest"},
     "position.attacks": {"mirror", "knight_spread", "king_spread"}
     | {"pawn_attacks_up", "pawn_attacks_down"}
     | {
