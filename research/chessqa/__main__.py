@@ -101,7 +101,7 @@ def answer(
     right, asked = Counter[str](), Counter[str]()
     shown = progress("chessqa", total=sum(map(len, questions.values())))
     with (
-        Engine(chosen(network), search="alphabeta") as engine,
+        Engine(chosen(network), search="alphabeta", hash=16) as engine,
         shown as bar,
         graceful_stop() as stop,
     ):
@@ -148,7 +148,7 @@ def fit_command(
 ) -> int:
     """Fit the weights by which a comment is matched to a move, on commentary of other games."""
     at_least(1, comments=comments)
-    with Engine(chosen(network), search="alphabeta") as engine:
+    with Engine(chosen(network), search="alphabeta", hash=16) as engine:
         weights, count = fit(table, valued(engine), seed, comments)
     rows = [(name, round(float(one), 2)) for name, one in zip(FEATURES, weights, strict=True)]
     facts = {"comments": count, "seed": seed, "weights": dict(rows)}
