@@ -91,7 +91,7 @@ def answer(
     folder: Annotated[Path, Parameter(help="Folder of ChessQA's five files.")],
     *,
     nodes: Annotated[int, Parameter(help="Nodes for a tactic.")] = 200_000,
-    judgement_nodes: Annotated[int, Parameter(help="Nodes for a judgement.")] = 50_000,
+    judgement_nodes: Annotated[int, Parameter(help="Nodes for a judgement.")] = 400_000,
     network: NetworkFlag = AUTODISCOVER,
     json: JsonFlag = False,
 ) -> int:
