@@ -30,7 +30,7 @@ NODES = 40_000  # of a search that judges a position
 CONFIRMS = 10  # times as many before anything is called false by a search
 MOST_TEXT = 8_000_000  # characters that are checked at once
 BEFORE, BEHIND = 2, 3  # plies around a move that its comment may speak of
-_NOTE = re.compile(r"\s*\[check: [^\]]*\]")
+_NOTE = re.compile(r"\[check: [^\[\]]*\]")
 
 
 class Finding(NamedTuple):
@@ -115,7 +115,7 @@ def _note(judged: Judged) -> str:
     """What stands in a comment beside a false sentence."""
     start = judged.text if len(judged.text) <= 40 else f"{judged.text[:37]}..."
     told = f'[check: "{start}" is false: {judged.reason}'
-    return re.sub(r"[\]{}]", " ", told) + "]"
+    return "[" + re.sub(r"[\[\]{}]", " ", told[1:]) + "]"
 
 
 def _comments(

@@ -26,7 +26,7 @@ VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins)
 Search: TypeAlias = Callable[[chess.Board, bool], Seen]  # and whether it is to confirm
-_COMMANDS = re.compile(r"\[%[^\]]*\]")
+_COMMANDS = re.compile(r"\[%[^\[\]]*\]")
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
