@@ -113,7 +113,9 @@ def read_text(text: str) -> dict[str, Any]:
         reason = bad[0].reason if bad else "no moves in it"
         raise NotationError(f"this is no PGN that can be read: {reason}", value=bare)
     several = len(games) + sum(game.tree is None for game in bad) > 1
-    skipped = [_loss(game, several) for game in bad]
+    losses: list[BadGame | Game] = [*bad, *(game for game in games if game.cut)]
+    losses.sort(key=lambda game: game.number)
+    skipped = [_loss(game, several) for game in losses]
     titles = [title_of(game) for game in games]
     return {"kind": "games", "titles": titles, "skipped": skipped, "game": tree_of(games[0])}
 
@@ -130,14 +132,14 @@ def readable_games(source: Location | IO[str], bad: list[BadGame]) -> Iterator[G
             yield game
 
 
-def _loss(bad: BadGame, several: bool) -> str:
+def _loss(game: BadGame | Game, several: bool) -> str:
     """What of a game could not be read, in a player's words."""
-    where = f"Game {bad.number} (line {bad.line}): " if several else ""
-    if bad.tree is None:
-        return f"{where}It was left out: {bad.reason}."
-    if not bad.move:
-        return f"{where}What follows a mistake in a variation was left out: {bad.reason}."
-    return f"{where}The moves from {bad.move} on were left out: {bad.reason}."
+    where = f"Game {game.number} (line {game.line}): " if several else ""
+    if isinstance(game, Game):
+        return f"{where}What follows a mistake in a variation was left out: {game.cut}."
+    if game.tree is None or not game.move:
+        return f"{where}It was left out: {game.reason}."
+    return f"{where}The moves from {game.move} on were left out: {game.reason}."
 
 
 def _fen_of(line: str) -> str:
