@@ -647,3 +647,11 @@ def test_what_was_lost_before_quiet_moves_is_no_part_of_an_exchange(
     for san in moves.split():
         board.push_san(san)
     assert merit.exchanged(Scene(board, chess.Move.from_uci("c1c7"), ())) == won
+
+
+def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
+    for square in (chess.E6, chess.E7, chess.E8):
+        board = chess.Board(None)
+        board.set_piece_at(square, chess.Piece(chess.KING, True))
+        board.set_piece_at(square ^ 56, chess.Piece(chess.KING, False))
+        assert [outcomes.exposure(board, white) for white in (True, False)] == [5, 5]

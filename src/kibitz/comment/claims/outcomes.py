@@ -220,8 +220,8 @@ def exposure(board: chess.Board, white: bool) -> int:
     king = board.king(white)
     assert king is not None
     home = king >> 3 if white else 7 - (king >> 3)
-    ranks = [chess.BB_RANKS[rank if white else 7 - rank] for rank in range(home + 1, home + 4)]
-    near = sum(ranks[:SHELTER]) if home < 6 else 0
+    ranks = range(home + 1, min(home + 1 + SHELTER, 8))
+    near = sum(chess.BB_RANKS[rank if white else 7 - rank] for rank in ranks)
     files = [king & 7, *files_beside(king)]
     pawns = board.pieces_mask(chess.PAWN, white)
     bare = sum(not pawns & near & chess.BB_FILES[file] for file in files)
