@@ -271,9 +271,7 @@ with Engine("material", hash=1, search="{search}") as engine:
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
-@pytest.mark.parametrize(
-    ("search", "kernel"), [("mcts", "compact"), ("alphabeta", "iterate")]
-)
+@pytest.mark.parametrize(("search", "kernel"), [("mcts", "compact"), ("alphabeta", "iterate")])
 def test_no_move_waits_for_the_compiler(search: str, kernel: str) -> None:
     code = NOTHING_NEW.replace("{search}", search).replace("{kernel}", kernel)
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
