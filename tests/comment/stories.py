@@ -259,16 +259,18 @@ def ended(tale: Tale, text: str) -> bool:
 
 
 def accurate(tale: Tale, text: str) -> bool:
-    """Lichess's accuracy of both players, to a per cent."""
-    chances = [50 + 50 * value for value in tale.values]
-    size = max(2, min(8, len(chances) // 10))
+    """Lichess's accuracy of both players, to a per cent: lila's AccuracyPercent."""
+    most = 2 / (1 + math.exp(-0.00368208 * 1000)) - 1  # a mate counts as ten pawns
+    chances = [50 + 50 * max(-most, min(most, value)) for value in tale.values]
+    size = max(2, min(8, (len(chances) - 1) // 10))
     by_side: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     for ply, board in enumerate(tale.boards[:-1]):
-        start = max(0, min(ply + 1 - size // 2, len(chances) - size))
+        start = max(0, ply + 2 - size)
         weight = max(0.5, min(12.0, pstdev(chances[start : start + size])))
         sign = 1 if board.turn else -1
         loss = max(0.0, sign * (chances[ply] - chances[ply + 1]))
-        rate = max(0.0, min(100.0, 103.1668 * math.exp(-0.04354 * loss) - 3.1669))
+        exact = 103.1668 * math.exp(-0.04354 * loss) - 3.1669
+        rate = max(0.0, min(100.0, exact + 1)) if loss else 100.0
         by_side[board.turn].append((rate, weight))
     said = [int(one) for one in re.findall(r"(\d+) %", text)]
     found = [
