@@ -65,6 +65,16 @@ CASES = [
     (PASSED, "White is a pawn up, but it does not seem enough.", "true"),
     (PASSED, "Black is a pawn up, if the pawn on d5 falls.", "not checkable"),
     (SPANISH, "With a knight on d5 or the bishop on c4 this wins.", "not checkable"),
+    (SPANISH, "White has a bishop on b5.", "true"),
+    (SPANISH, "White has a rook on d1.", "false"),
+    (SPANISH, "The white queen is on d1.", "true"),
+    (SPANISH, "The black king is not on e8.", "false"),
+    (SPANISH, "The knight on f3 attacks g1.", "true"),  # whatever stands there
+    (SPANISH, "Black is to move.", "true"),
+    (EXCHANGE, "White now has doubled pawns on the b-file.", "false"),
+    # Where pieces stand is not all that is said.
+    (SPANISH, "This blocks the knight on c6.", "not checkable"),
+    (SPANISH, "The bishop skewers the knight on c6.", "not checkable"),
     # What is conditional, past, general, a question or no chess is not judged.
     (SPANISH, "If the bishop on b5 attacks the queen on d8, Black resigns.", "not checkable"),
     (SPANISH, "White could have played Qxf7#.", "not checkable"),
@@ -96,6 +106,15 @@ def test_sentences(fen: str, text: str, expected: str) -> None:
 def test_false_sentences_say_what_the_position_shows() -> None:
     (judged,) = judge("The bishop on c4 is strong.", Setting(chess.Board(SPANISH)))
     assert judged == ("The bishop on c4 is strong.", "false", "no bishop on c4: c4 is empty")
+
+
+def test_the_piece_that_moved_is_the_one_that_does_it() -> None:
+    """A pin through another piece is none for certain; the attack alone does not make it one."""
+    before = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
+    at = Setting(chess.Board(SPANISH), before, before.parse_san("Bb5"))
+    said = ("attacks the knight on c6", "pins the knight on c6", "forks d7 and d8")
+    text = " ".join(f"The bishop {words}." for words in said)
+    assert [one.verdict for one in judge(text, at)] == ["true", "not checkable", "false"]
 
 
 def test_what_is_true_before_the_move_or_soon_after_it_is_not_false() -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kibitz.comment.check import readers
 from kibitz.comment.check.readers import SIDE, SQUARE, SUBJECT, Reader, piece, target
+from kibitz.comment.check.text import KIND
 
 
 class Form(NamedTuple):
@@ -34,6 +35,15 @@ NOT = r"(?P<no>not\s+)?"
 SAN = r"(?P<san>(?-i:[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8]|O-O(?:-O)?)[+#]?!?)"
 FORMS: tuple[Form, ...] = (
     _form(rf"\b{piece('p')}", readers.read_stands),
+    _form(
+        rf"\b{piece('p')}{IS}{NOT}(?:placed\s+)?(?:on|at)\s+(?P<square>{SQUARE})",
+        readers.read_placed,
+    ),
+    _form(
+        rf"\b{SIDE}\s+(?:now\s+|still\s+|also\s+)?has\s+(?:a|the|one|his|her|its)\s+(?P<kind>{KIND})\s+"
+        rf"(?:on|at)\s+(?P<square>{SQUARE})",
+        readers.read_placed,
+    ),
     _form(
         rf"{SUBJECT}\s*(?:is\s+|are\s+)?(?:now\s+|also\s+|both\s+|still\s+|immediately\s+)*"
         rf"(?:attack(?:s|ing)|hits|hitting|fork(?:s|ing))\s+(?:both\s+)?"
@@ -89,7 +99,11 @@ FORMS: tuple[Form, ...] = (
         r"^(?:and\s+)?(?:it\s+is\s+|it's\s+)?(?:a\s+)?stalemate[!.]",
         readers.read_condition("stalemate"),
     ),
-    _form(rf"^(?:now\s+|here\s+)?{SIDE}\s+to\s+(?:move|play)\b", readers.read_turn, near=False),
+    _form(
+        rf"^(?:now\s+|here\s+)?{SIDE}\s+(?:is\s+)?to\s+(?:move|play)\b",
+        readers.read_turn,
+        near=False,
+    ),
     _form(
         rf"\bit(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)\b", readers.read_turn, near=False
     ),
@@ -169,8 +183,8 @@ FORMS: tuple[Form, ...] = (
         readers.read_mate_in,
     ),
     _form(
-        rf"\b(?P<side>white|black)(?:'s)?\s+(?:has\s+)?(?:a\s+|the\s+|an\s+)?(?:\w+\s+)?(?P<trait>passed|isolated|doubled)\s+"
-        rf"(?:(?P<file>(?-i:[a-h]))-)?pawns?(?:\s+(?:on|at)\s+(?P<at>{SQUARE}))?(?![\w-])",
+        rf"\b(?P<side>white|black)(?:'s)?\s+(?:now\s+)?(?:has\s+)?(?:a\s+|the\s+|an\s+)?(?:\w+\s+)?(?P<trait>passed|isolated|doubled)\s+"
+        rf"(?:(?P<file>(?-i:[a-h]))-)?pawns?(?:\s+(?:on|at)\s+(?:(?P<at>{SQUARE})|the\s+(?P<on_file>(?-i:[a-h]))-file))?(?![\w-])",
         readers.read_pawn,
     ),
     _form(

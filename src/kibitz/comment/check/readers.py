@@ -93,10 +93,23 @@ def _doer(hit: Hit) -> Thing | None:
     """Who does something: a piece, a side, or the side that has moved."""
     groups = hit.match.groupdict()
     if groups.get("by_kind"):
-        return _thing(hit.match, "by")
+        return _thing(hit.match, "by") or _moved(hit)
     if groups.get("by_who"):
         return Thing(white=side_of(groups["by_who"]))
     return None if hit.context.mover is None else Thing(white=hit.context.mover)
+
+
+def _moved(hit: Hit) -> Thing | None:
+    """The piece that has just moved, where one of its kind and no other is spoken of."""
+    groups, context = hit.match.groupdict(), hit.context
+    move = re.fullmatch(r"([KQRBN]?)[a-h]?[1-8]?x?([a-h][1-8])[+#]?", context.san)
+    the, side = (groups.get("by_the") or "").lower(), groups.get("by_side")
+    if move is None or context.mover is None or the not in ("the", "this") or groups.get("by_file"):
+        return None
+    kind = chess.Piece.from_symbol(move[1] or "P").piece_type
+    if kind != kind_named(groups["by_kind"]) or side_of(side) not in (None, context.mover):
+        return None
+    return Thing(kind, context.mover, chess.parse_square(move[2]))
 
 
 def _against(by: Thing) -> bool | None:
@@ -108,6 +121,15 @@ def read_stands(hit: Hit) -> Made:
     thing = _thing(hit.match, "p")
     if thing is not None and thing.square is not None:
         yield said.Stands(thing), True
+
+
+def read_placed(hit: Hit) -> Made:
+    """That a side has a piece on a square, or that its piece is there."""
+    groups = hit.match.groupdict()
+    side = side_of(groups.get("side") or groups.get("p_side") or groups.get("p_the"))
+    square = chess.parse_square(groups["square"])
+    kind = kind_named(groups.get("kind") or groups["p_kind"])
+    yield said.Stands(Thing(kind, side, square)), not groups.get("no")
 
 
 def read_attacks(hit: Hit) -> Made:
@@ -268,7 +290,7 @@ def read_pawn(hit: Hit) -> Made:
     """That a pawn is passed, isolated or doubled."""
     groups = hit.match.groupdict()
     side = side_of(groups.get("side") or groups.get("whose"))
-    at, file = groups.get("at"), groups.get("file")
+    at, file = groups.get("at"), groups.get("file") or groups.get("on_file")
     if at is None and file is None and side is None:
         return
     square = chess.parse_square(at) if at else None

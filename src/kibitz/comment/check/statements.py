@@ -119,7 +119,7 @@ class Attacks(Statement):
                 _reaches(at.board, start, end)
                 for start in self.by.on(at.board)
                 for end in target.on(at.board)
-                if self._fits(at.board, start, end)
+                if self._fits(at.board, target, start, end)
             ]
             if any(one is None for one in reached) and True not in reached:
                 answer = None
@@ -127,7 +127,10 @@ class Attacks(Statement):
                 return False
         return answer
 
-    def _fits(self, board: chess.Board, start: int, end: int) -> bool:
+    def _fits(self, board: chess.Board, target: Thing, start: int, end: int) -> bool:
+        """Whether it can be meant: things of the other side, own ones to guard, any square."""
+        if target.kind is None and target.white is None:
+            return start != end
         there, own = board.color_at(end), board.color_at(start)
         return start != end and own is not None and (there is None or (there == own) == self.guards)
 
@@ -256,10 +259,11 @@ class Condition(Statement):
     def shown(self, at: View) -> str:
         """The same, or that it is not so."""
         escapes = [at.board.san(move) for move in at.board.legal_moves][:3]
-        word = {"check": "in check", "mate": "checkmated", "stalemate": "stalemated"}.get(self.name)
-        told = f"{TITLES[at.board.turn]} is {word}" if word else "it is a double check"
+        words = {"check": "in check", "mate": "checkmated", "stalemate": "stalemated"}
+        word = words.get(self.name, "in double check")
         there = f": {', '.join(escapes)}" if escapes and self.name != "check" else ""
-        return f"{TITLES[at.board.turn]} to move is not{there}" if at.positive else told
+        side = TITLES[self.white if self.white is not None else at.board.turn]
+        return f"{side} is not {word}{there}" if at.positive else f"{side} is {word}"
 
 
 @dataclass(frozen=True)

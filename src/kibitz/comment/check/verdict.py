@@ -17,7 +17,7 @@ import chess
 from kibitz.comment.check.grammar import Claimed, Reading, read, variation
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
 from kibitz.comment.check.readers import Context
-from kibitz.comment.check.statements import Look, View, line_from, parsed
+from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed
 from kibitz.comment.check.text import sentences
 from kibitz.comment.judge import Seen
 
@@ -27,6 +27,12 @@ LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins)
 Search: TypeAlias = Callable[[chess.Board, bool], Seen]  # and whether it is to confirm
 _COMMANDS = re.compile(r"\[%[^\[\]]*\]")
+# What a sentence says besides where pieces stand; unless it is read, the sentence is not.
+_DOES = re.compile(
+    r"\b(?:attack|pin|fork|skewer|defend|protect|guard|threat|win|los[es]|tak|captur|trap|mat[ei]|check|"
+    r"block|control|support|develop|weak|strong|good|bad|better|worse|hang|discover|sacrific)\w*",
+    re.IGNORECASE,
+)
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
@@ -87,7 +93,9 @@ def _whole(text: str, reading: Reading, setting: Setting, search: Search | None)
         if answer is False:
             return Judged(text, "false", reason)
         answers.append(answer)
-    return Judged(text, "true" if answers and all(answers) else "not checkable")
+    said = any(not isinstance(claim.statement, Stands) for claim in reading.claims)
+    whole = bool(answers) and all(answers) and (said or not _DOES.search(text))
+    return Judged(text, "true" if whole else "not checkable")
 
 
 def _proved(claim: Claimed, setting: Setting, search: Search | None) -> tuple[bool | None, str]:
