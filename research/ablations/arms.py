@@ -132,7 +132,7 @@ def _meet(home: Path, arms: Sequence[Arm], generation: int, stop: Stop) -> bool:
     work = Work(folder, arms[0].folder.settings(), stop, "arms", generation=generation)
     learn = work.settings.learn
     places = [
-        f"{arm.folder.network(generation)},{SEARCH}{learn.rating_search},name={arm.name}"
+        f"{arm.folder.network(generation)},Search={learn.rating_search},name={arm.name}"
         for arm in arms
     ]
     first, second = places

@@ -172,7 +172,7 @@ def test_what_makes_no_match_is_refused_by_name(
 
 
 def test_a_bug_in_this_process_is_raised_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kibitz.arena.match.player._worth", lambda *_: 1 / 0)
+    monkeypatch.setattr("kibitz.arena.match.player._exchange_value", lambda *_: 1 / 0)
     setup = setup_of("greedy", "random", concurrency=2)
     with pytest.raises(ZeroDivisionError):
         played(setup, Journal(setup.header()))

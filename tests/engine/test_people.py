@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from kibitz import Board, Engine
@@ -71,7 +71,7 @@ def _report(fen: str) -> Result:
 
 
 def test_moves_are_drawn_as_often_as_people_play_them(people: People) -> None:
-    result, draw = _report(Board().fen()), np.random.default_rng(5)
+    result, draw = _report(Board().fen()), random.Random(5)
     shares = people.shares(Board(), 1500)
     careless = HumanLevel(1500, 500, 0.0, 1.0)
     drawn = [humanly(result, shares, careless, draw).move for _ in range(4_000)]
@@ -81,7 +81,7 @@ def test_moves_are_drawn_as_often_as_people_play_them(people: People) -> None:
 
 
 def test_caution_keeps_from_what_loses_at_once_and_finds_mates(people: People) -> None:
-    result, draw = _report(SCHOLAR), np.random.default_rng(5)
+    result, draw = _report(SCHOLAR), random.Random(5)
     shares = people.shares(Board(SCHOLAR), 1100)
     cautious = {str(humanly(result, shares, SAFE, draw).move) for _ in range(300)}
     careless = {

@@ -34,6 +34,13 @@ annotate games.pgn --html out.html --time 0.1 --words table --network material
 comment --fen '{FEN}' --move Ra8 --level club --nodes 0 --words table --sampling covet
 comment --game games.pgn --move 1...e5 --nodes 0 --json
 comment corpus games.pgn -o out.jsonl --games 1 --level club --licence CC0
+check games.pgn --nodes 0 --network material -o out.pgn --json
+check 'White has a rook on a1.' --fen '{FEN}' --move Ra8 --nodes 9
+human '{FEN}' --rating 1500 --moves a1a8 --json
+coach add games.pgn --name Anna --database out.db
+coach tree games.pgn --moves e4 -o out.bin
+coach profile --database out.db --json
+coach deck out.csv --database out.db
 perft --depth 2 --fen '{FEN}' --divide --threads 1 --json
 bench search --nodes 9 --rounds 1 --threads 1 --hash 2
 bench evaluate plain-1x8 --batches 1,2 --threads 1 --rounds 1

@@ -38,7 +38,7 @@ def annotate(
 
     Without an engine the shipped network is used; without limits every position gets 20 000 nodes.
 
-    >>> "2. g4 $4" in annotate("1. f3 e5 2. g4 Qh4# 0-1")
+    >>> "2. g4 $4" in " ".join(annotate("1. f3 e5 2. g4 Qh4# 0-1").split())
     True
     """
     import io

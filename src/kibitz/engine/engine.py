@@ -7,11 +7,10 @@ are loaded by `ready`, or by the first search.
 from __future__ import annotations
 
 import os
+import random
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
 
 from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
 from kibitz.core.options import Value, find, options_of, read
@@ -60,7 +59,7 @@ class Engine:
         self._searcher: BaseSearcher | None = None
         self._last: Report | None = None
         self._people: People | None = None  # once a level asks what they play
-        self._chance = np.random.default_rng(self._settings.seed)  # of what levels draw
+        self._chance = random.Random(self._settings.seed)  # of what levels draw
         if not isinstance(network, str | os.PathLike):
             raise InputError("a network", value=network, fix="give a file's path or a name")
         self.configure(weights=os.fspath(network), **options)
@@ -113,7 +112,7 @@ class Engine:
             if self.allowance is not None:
                 self.allowance.ask(settings, options)
             if settings.seed != self._settings.seed:
-                self._chance = np.random.default_rng(settings.seed)
+                self._chance = random.Random(settings.seed)
             self._settings, self._options = settings, options
 
     def _refuse_while_searching(self, what: str) -> None:

@@ -6,16 +6,18 @@ from them (levels.py), and `kibitz human` shows them.
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from kibitz.core.errors import InputError
 from kibitz.engine.levels import HumanLevel
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import numpy as np
 
     from kibitz.nets.encodings.leaves import Leaves
     from kibitz.nets.evaluators.batched import BatchedEvaluator
@@ -78,6 +80,8 @@ class People:
 
     def likely(self, leaves: Leaves, rating: int) -> np.ndarray:
         """The probability of every move, float64 as leaves.moves; every leaf has a move."""
+        import numpy as np
+
         from kibitz.nets.evaluators.batched import evaluated
 
         total = np.zeros(len(leaves.moves))
@@ -96,9 +100,9 @@ class People:
         leaves = leaves_of([board.positions()])
         if not len(leaves.moves):
             return {}
-        likely = self.likely(leaves, rating)
+        likely = self.likely(leaves, rating).tolist()
         moves = [absolute(board.position, int(code)) for code in leaves.moves]
-        return {moves[at]: float(likely[at]) for at in np.argsort(-likely, kind="stable")}
+        return dict(sorted(zip(moves, likely, strict=True), key=lambda pair: -pair[1]))
 
 
 def cautious(report: Report, shares: Shares, level: HumanLevel) -> Shares:
@@ -110,18 +114,20 @@ def cautious(report: Report, shares: Shares, level: HumanLevel) -> Shares:
     rows = [row for row in report.moves if row.move in shares]
     if not rows:
         return {}
-    values = np.array([row.value for row in rows])
-    likely = np.array([shares[row.move] for row in rows])
-    odds = np.log(np.maximum(likely, LEAST_SHARE)) / level.temperature
-    odds -= level.caution * (values.max() - values)
-    powers = np.exp(odds - odds.max())
-    return {row.move: float(p) for row, p in zip(rows, powers / powers.sum(), strict=True)}
+    best = max(row.value for row in rows)
+    odds = [
+        math.log(max(shares[row.move], LEAST_SHARE)) / level.temperature
+        - level.caution * (best - row.value)
+        for row in rows
+    ]
+    powers = [math.exp(one - max(odds)) for one in odds]
+    return {row.move: power / sum(powers) for row, power in zip(rows, powers, strict=True)}
 
 
-def humanly(result: Result, shares: Shares, level: HumanLevel, draw: np.random.Generator) -> Result:
+def humanly(result: Result, shares: Shares, level: HumanLevel, draw: random.Random) -> Result:
     """The search's result with a move drawn as people of the level choose."""
     odds = cautious(result.report, shares, level)
     if result.move is None or not odds:
         return result
-    move = [*odds][int(draw.choice(len(odds), p=[*odds.values()]))]
+    (move,) = draw.choices([*odds], [*odds.values()])
     return result if move == result.move else result._replace(move=move, ponder=None)
