@@ -577,7 +577,15 @@ CASES: list[Told] = [
     (
         grades.Graded(Grade.BOOK),
         scene(chess.STARTING_FEN, "e4", seen(0.1, "e2e4"), seen(-0.1)),
-        [scene(QUIET, "Rd2", seen(0.1, "a2d2"), seen(-0.1))],
+        [
+            scene(QUIET, "Rd2", seen(0.1, "a2d2"), seen(-0.1)),
+            scene(
+                "rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2",
+                "Qh4#",
+                seen(1.0, "d8h4"),
+                seen(-1.0),
+            ),
+        ],
     ),
     (
         grades.Graded(Grade.FORCED),

@@ -86,7 +86,7 @@ def grade_of(scene: Scene) -> Grade | None:
         return Grade.FORCED
     if mark_of(scene) is not Label.NONE:
         return Grade.MISS if _gives_back(scene) else None
-    if opening_of(scene.after) is not None:
+    if opening_of(scene.after) is not None and not scene.after.is_checkmate():
         return Grade.BOOK
     return _praise(scene)
 
