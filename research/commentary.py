@@ -71,7 +71,7 @@ def _setting(line: Mapping[str, str], game: Mapping[int, str]) -> Setting | None
 
 
 class Labelled(NamedTuple):
-    """A sentence that somebody has read on its board; in some a word is replaced."""
+    """A sentence with a label given by hand; in some sentences a word is replaced."""
 
     row: int
     start: int

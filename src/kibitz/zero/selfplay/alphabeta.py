@@ -16,9 +16,9 @@ from kibitz.data.shard import NOT_A_VALUE
 from kibitz.jit.bits import popcount, signed
 from kibitz.jit.compile import kernel
 from kibitz.position.attacks import EMPTY
-from kibitz.position.outcome import CHECKMATE, ONGOING, outcome
+from kibitz.position.outcome import ONGOING
 from kibitz.position.play import play
-from kibitz.position.state import checkers, copy_position
+from kibitz.position.state import checkers
 from kibitz.search.alphabeta.constants import ODDS_SCALE
 from kibitz.search.alphabeta.order import is_quiet
 from kibitz.search.alphabeta.root import search_nodes
@@ -32,8 +32,8 @@ from kibitz.search.alphabeta.thread import (
     root_at,
 )
 from kibitz.zero.selfplay.config import SelfPlay
-from kibitz.zero.selfplay.game import BEGUN_LOPSIDED, PLY_LIMIT, line_at, ply_at
-from kibitz.zero.selfplay.moves import adjudicate
+from kibitz.zero.selfplay.game import BEGUN_LOPSIDED, line_at, ply_at
+from kibitz.zero.selfplay.moves import adjudicate, put_position, see_end
 
 
 class AlphaBetaTerms(NamedTuple):
@@ -66,8 +66,9 @@ def alphabeta_terms(settings: SelfPlay, tablebase_pieces: int) -> AlphaBetaTerms
 def play_by_alphabeta(terms: np.record, game: np.record, context: Context, moves: int) -> bool:
     """Play at most `moves` moves of a game; True, and the game waits, where tables may know it."""
     for _ in range(moves):
-        _stand(game, context.thread)
-        _see_end(terms, game, context.thread)
+        root = position_at(context.thread, 0)
+        put_position(game, context.thread, root, MAX_HISTORY)
+        see_end(terms, game, context.thread, root)
         if game.end != ONGOING:
             return False
         number = signed(game.ply)
@@ -88,29 +89,6 @@ def play_by_alphabeta(terms: np.record, game: np.record, context: Context, moves
             if after.castling == EMPTY and pieces <= terms.tablebase_pieces:
                 return True
     return False
-
-
-@kernel
-def _stand(game: np.record, thread: np.record) -> None:
-    """Give the thread the position, and keys as far back as it can be repeated."""
-    ply, root = signed(game.ply), position_at(thread, 0)
-    copy_position(line_at(game, ply), root)
-    reach = min(signed(root.rule50), min(ply, MAX_HISTORY))
-    for place in range(reach):
-        thread.keys[place] = line_at(game, ply - reach + place).key
-    thread.history = reach
-
-
-@kernel
-def _see_end(terms: np.record, game: np.record, thread: np.record) -> None:
-    """Look whether the rules or the limit of plies end the game."""
-    position = position_at(thread, 0)
-    game.end = outcome(position, thread.keys, signed(thread.history), True)
-    game.result = 0
-    if game.end == CHECKMATE:
-        game.result = 1 if position.side else -1
-    if game.end == ONGOING and game.ply >= terms.most_plies:
-        game.end = PLY_LIMIT
 
 
 @kernel

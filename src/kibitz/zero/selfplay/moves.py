@@ -58,7 +58,7 @@ def begin_move(terms: np.record, game: np.record, tree: np.record, context: np.r
     """Go to the root: OVER, or whether the tree has KEPT the position or it is FRESH."""
     _stand(game, context)
     if game.end == ONGOING:
-        _see_end(terms, game, context)
+        see_end(terms, game, context, position_at(context, 0))
     if game.end != ONGOING:
         return OVER
     which = game.ply % terms.trees
@@ -72,26 +72,34 @@ def begin_move(terms: np.record, game: np.record, tree: np.record, context: np.r
 
 @kernel
 def _stand(game: np.record, context: np.record) -> None:
-    """Give the context the position, and keys as far back as it can be repeated."""
-    ply, root = signed(game.ply), position_at(context, 0)
-    copy_position(line_at(game, ply), root)
-    reach = min(signed(root.rule50), min(ply, MAX_HISTORY))
-    for place in range(reach):
-        context.keys[place] = line_at(game, ply - reach + place).key
-    context.history = reach
+    """Give the context the position and the keys before it, and nothing searched."""
+    put_position(game, context, position_at(context, 0), MAX_HISTORY)
     context.played = 0
     context.budget_used = 0.0
     context.root_visits = 0.0
 
 
 @kernel
-def _see_end(terms: np.record, game: np.record, context: np.record) -> None:
-    """Look whether the rules or the limit of plies end the game."""
-    position = position_at(context, 0)
-    game.end = outcome(position, context.keys, signed(context.history), True)
+def put_position(game: np.record, searcher: np.record, root: np.record, most: int) -> None:
+    """Copy the position to the root, and as many keys as it can be repeated from, at most `most`.
+
+    `searcher` is a record with `keys` and `history`: a context of the tree, or a thread.
+    """
+    ply = signed(game.ply)
+    copy_position(line_at(game, ply), root)
+    reach = min(signed(root.rule50), min(ply, most))
+    for place in range(reach):
+        searcher.keys[place] = line_at(game, ply - reach + place).key
+    searcher.history = reach
+
+
+@kernel
+def see_end(terms: np.record, game: np.record, searcher: np.record, root: np.record) -> None:
+    """Look whether the rules or the limit of plies end the game; after `put_position`."""
+    game.end = outcome(root, searcher.keys, signed(searcher.history), True)
     game.result = 0
     if game.end == CHECKMATE:
-        game.result = 1 if position.side else -1
+        game.result = 1 if root.side else -1
     if game.end == ONGOING and game.ply >= terms.most_plies:
         game.end = PLY_LIMIT
 
