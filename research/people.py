@@ -42,7 +42,7 @@ BLEND = "blend"  # of the two networks nearest to the player's rating
 
 
 class Move(NamedTuple):
-    """A move that somebody played, and what was said of it."""
+    """A move that was played, and the comment on it."""
 
     game: int
     rating: int

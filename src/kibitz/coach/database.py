@@ -72,7 +72,7 @@ class StoredGame(NamedTuple):
 
     site: str  # lichess, chesscom or file
     site_id: str  # what the site calls it, or a digest of its moves
-    played: int  # seconds since 1970, UTC; 0 if nobody says
+    played: int  # seconds since 1970, UTC; 0 if unknown
     white: str
     black: str
     side: int  # the player's: WHITE or BLACK
