@@ -28,9 +28,9 @@ from kibitz.coach.train import (
     Training,
     due_items,
     explained,
-    is_right,
     record,
     score_text,
+    solves,
     stored_items,
 )
 from kibitz.core.log import Stop
@@ -142,11 +142,11 @@ def add_items(database: Database, count: int = 1) -> None:
         keep(database, Analysed(1, [View("cp", 0)], [other]), f"test {number}")
 
 
-def test_every_good_move_is_right() -> None:
+def test_every_good_move_solves() -> None:
     item = stored_item((Good("h5e5", "mate", 1), Good("d2d4", "cp", 400)))
-    assert [is_right(item, move) for move in ("h5e5", "d2d4", "g1f3")] == [True, True, False]
+    assert [solves(item, move) for move in ("h5e5", "d2d4", "g1f3")] == [True, True, False]
     only = stored_item((Good("d2d4", "cp", 400),))
-    assert is_right(only, "h5e5")  # it mates, whatever the list says
+    assert solves(only, "h5e5")  # it mates, whatever the list says
 
 
 def test_what_is_known_comes_later_than_what_is_not(database: Database) -> None:

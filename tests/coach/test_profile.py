@@ -187,7 +187,7 @@ def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
     rows = {(row.group, row.name): row for row in figures(list(played_games(database)))}
     missed = rows["motif missed", "mate"]
     assert missed.cost == pytest.approx(1 - (1 - chances(views[5])))
-    assert missed.examples == ["https://lichess.org/00000001#4"]
+    assert [example.address for example in missed.examples] == ["https://lichess.org/00000001#4"]
     database.close()
 
 

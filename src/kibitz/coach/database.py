@@ -120,6 +120,17 @@ def usual_path() -> Path:
     return data_folder() / "coach" / "games.db"
 
 
+@contextmanager
+def open_games(path: Path | None, must_exist: bool = True) -> Iterator[Database]:
+    """The database of a command, or of a request of the page."""
+    path = path or usual_path()
+    if must_exist and not path.exists():
+        fix = "kibitz coach add lichess:NAME, chesscom:NAME or FILES"
+        raise InputError("no games yet", value=str(path), fix=fix)
+    with closing(Database(path)) as database:
+        yield database
+
+
 class Database:
     """The open file. Errors name it and what helps."""
 

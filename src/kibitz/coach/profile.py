@@ -57,6 +57,14 @@ class Played(NamedTuple):
     expected: float  # points when the ending began
 
 
+class Example(NamedTuple):
+    """A move that cost much."""
+
+    game: int  # number in the database
+    ply: int
+    address: str
+
+
 class Figure(NamedTuple):
     """What something costs."""
 
@@ -66,7 +74,7 @@ class Figure(NamedTuple):
     moves: int  # of the player's
     cost: float  # points a game
     error: float  # half of the 95 % interval
-    examples: list[str]
+    examples: list[Example]
 
 
 class Conversion(NamedTuple):
@@ -227,7 +235,11 @@ def _figure(
         for lapse in some
     ]
     worst = sorted(moves, key=lambda move: (-move[0], move[1].number, move[2]))[:EXAMPLES]
-    examples = [address(game.game, ply) for cost, game, ply in worst if cost >= SERIOUS]
+    examples = [
+        Example(game.number, ply, address(game.game, ply))
+        for cost, game, ply in worst
+        if cost >= SERIOUS
+    ]
     mean = fmean(costs) if costs else 0.0
     return Figure(group, name, len(costs), len(moves), mean, error, examples)
 

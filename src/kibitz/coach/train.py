@@ -15,15 +15,14 @@ import msgspec
 
 from kibitz.coach.database import WHITE, Database, StoredGame
 from kibitz.coach.deck import DeckName, Good, Item
-from kibitz.coach.puzzles.solve import line_text, numbered
-from kibitz.core.errors import KibitzError, missing_extra
+from kibitz.coach.puzzles.solve import is_right, line_text, numbered, typed_move
+from kibitz.core.errors import missing_extra
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 
 AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4  # grades, as FSRS has them
 QUICK, SLOW = 8.0, 45.0  # seconds: a right answer is easy below, and was hard above
 FIRST_LOOK = 5.0  # seconds that it takes to see the position at all, for every item
-HELP = "a move (Nf3, g1f3), or: hint, solution, moves, fen, quit, help"
 
 
 class Stored(NamedTuple):
@@ -61,14 +60,19 @@ def due_items(database: Database, deck: DeckName, now: int, new: int) -> list[St
     return [*due, *(stored for stored, _ in zip(fresh, range(new), strict=False))]
 
 
-def is_right(item: Item, move: Move | str) -> bool:
-    """Whether a move is one of the good ones; any that mates is."""
-    text = move if isinstance(move, str) else move.uci(_board(item).chess960 or None)
-    if text in {good.move for good in item.good}:
-        return True
-    board = item.board()
-    board.push_uci(text)
-    return board.is_checkmate()
+def solves(item: Item, move: Move | str) -> bool:
+    """Whether a move is one of the good ones of an item."""
+    board = board_of(item)
+    played = board.parse(move) if isinstance(move, str) else move
+    return is_right(board, played, {good.move for good in item.good})
+
+
+def board_of(item: Item) -> Board:
+    """The position, with the move that led to it."""
+    chess960 = item.board().chess960
+    if item.before and item.last:
+        return Board(item.before, [item.last], chess960=chess960)
+    return Board(item.fen, chess960=chess960)
 
 
 def grade_of(right: bool, seconds: float, helped: bool) -> int:
@@ -106,15 +110,26 @@ def record(database: Database, stored: Stored, grade: int, seconds: float, now: 
     return due
 
 
+class Verdict(NamedTuple):
+    """What becomes of a first answer."""
+
+    right: bool
+    grade: int
+    due: int  # when the item comes again, in seconds since 1970
+    reasons: list[str]  # whether it was right, what is, why, and which game it was
+
+
+def answered(
+    database: Database, stored: Stored, move: Move | None, seconds: float, helped: bool, now: int
+) -> Verdict:
+    """Judge a first answer, None of who gives up, and keep it."""
+    right = move is not None and solves(stored.item, move)
+    grade = grade_of(right, seconds, helped)
+    due = record(database, stored, grade, seconds, now)
+    return Verdict(right, grade, due, list(explained(stored, move, right)))
+
+
 # --- in the terminal ------------------------------------------------------------------------------
-
-
-def _board(item: Item) -> Board:
-    """The position, with the move that led to it."""
-    chess960 = item.board().chess960
-    if item.before and item.last:
-        return Board(item.before, [item.last], chess960=chess960)
-    return Board(item.fen, chess960=chess960)
 
 
 class Training:
@@ -144,7 +159,7 @@ class Training:
         self._tell(f"{self.score.total()} of {len(items)} items: {counts}")
 
     def _ask(self, stored: Stored) -> None:
-        item, board = stored.item, _board(stored.item)
+        item, board = stored.item, board_of(stored.item)
         if board.moves:
             before = board.copy()
             last = before.pop()
@@ -152,46 +167,19 @@ class Training:
         self._show(board)
         self._tell(f"{board.turn} to move")
         began, hints = self._clock(), list(item.hints)
-        move = self._answer(board, hints)
+        move = typed_move(self._lines, board, hints, self._tell)
         seconds, helped = self._clock() - began, len(hints) < len(item.hints)
-        right = move is not None and is_right(item, move)
-        grade = grade_of(right, seconds, helped)
-        due = record(self._database, stored, grade, seconds, int(self._clock()))
-        self.score["helped" if right and helped else "right" if right else "wrong"] += 1
-        for text in explained(stored, move, right):
+        verdict = answered(self._database, stored, move, seconds, helped, int(self._clock()))
+        kind = "helped" if verdict.right and helped else "right" if verdict.right else "wrong"
+        self.score[kind] += 1
+        for text in verdict.reasons:
             self._tell(text)
-        self._tell(f"Again {_when(due - self._clock())}.\n")
-
-    def _answer(self, board: Board, hints: list[str]) -> Move | None:
-        """The first move that is typed; None for who gives up."""
-        for line in self._lines:
-            word = line.strip()
-            match word.casefold():
-                case "":
-                    continue
-                case "quit" | "exit":
-                    raise EOFError
-                case "solution":
-                    return None
-                case "hint":
-                    self._tell(hints.pop(0) if hints else "There is no other hint: solution")
-                case "moves":
-                    self._tell(" ".join(board.san(move) for move in board.legal_moves))
-                case "fen":
-                    self._tell(board.fen())
-                case "help":
-                    self._tell(HELP)
-                case _:
-                    try:
-                        return board.parse(word)
-                    except KibitzError as error:
-                        self._tell(f"{error}")
-        raise EOFError
+        self._tell(f"Again {when(verdict.due - self._clock())}.\n")
 
 
 def explained(stored: Stored, move: Move | None, right: bool) -> Iterator[str]:
     """What is said after an answer: whether it was right, what is, why, and which game it was."""
-    item, board = stored.item, _board(stored.item)
+    item, board = stored.item, board_of(stored.item)
     best = item.good[0]
     if move is not None:
         verdict = "is right" if right else "is not good enough"
@@ -230,7 +218,7 @@ def title_of(game: StoredGame) -> str:
     return f"{game.white} - {game.black} {game.result}{day if game.played else ''}{place}"
 
 
-def _when(seconds: float) -> str:
+def when(seconds: float) -> str:
     """When an item comes again, in words."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         count = round(seconds / length)

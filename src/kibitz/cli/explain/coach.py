@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -17,7 +15,7 @@ from kibitz.cli.output import EXIT_STOPPED, EngineFlag, JsonFlag, at_least, emit
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
 from kibitz.coach.cards import write_deck
-from kibitz.coach.database import Database, usual_path
+from kibitz.coach.database import Database, open_games
 from kibitz.coach.deck import DeckName
 from kibitz.coach.fetch import account_of, fetch
 from kibitz.coach.games import Added, Wanted, add_files
@@ -39,17 +37,6 @@ DeckFlag: TypeAlias = Annotated[
     DeckName, Parameter(help="Your mistakes, or those that your opponents got away with.")
 ]
 LOW_PRIORITY = 10  # niceness: everything else on the machine comes first
-
-
-@contextmanager
-def open_games(path: Path | None, must_exist: bool = True) -> Iterator[Database]:
-    """The database of a command."""
-    path = path or usual_path()
-    if must_exist and not path.exists():
-        fix = "kibitz coach add lichess:NAME, chesscom:NAME or FILES"
-        raise InputError("no games yet", value=str(path), fix=fix)
-    with closing(Database(path)) as database:
-        yield database
 
 
 def _worked_on(database: Database, work: str) -> Any:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.cli.explain.coach import DatabaseFlag, open_games
+from kibitz.cli.explain.coach import DatabaseFlag
 from kibitz.cli.explain.coach_tree import coach as coach  # with all its commands
 from kibitz.cli.output import JsonFlag, at_least, columns, emit
+from kibitz.coach.database import open_games
 from kibitz.coach.profile import Conversion, Figure, conversions, figures, played_games
 from kibitz.core.errors import InputError
 
@@ -46,7 +47,8 @@ def profile(
 
 def _facts(row: Figure) -> dict[str, Any]:
     error = None if math.isnan(row.error) else round(row.error, 4)
-    return row._asdict() | {"cost": round(row.cost, 4), "error": error}
+    examples = [example.address for example in row.examples]
+    return row._asdict() | {"cost": round(row.cost, 4), "error": error, "examples": examples}
 
 
 def _table(rows: list[Figure], endings: list[Conversion]) -> Any:
@@ -55,7 +57,7 @@ def _table(rows: list[Figure], endings: list[Conversion]) -> Any:
     shown = [
         (row.group, row.name, row.games, row.moves, f"{row.cost:.2f}", _error(row), example)
         for row in rows
-        for example in [row.examples[0] if row.examples else ""]
+        for example in [row.examples[0].address if row.examples else ""]
     ]
     headings = ("ending", "to be won", "won", "to be saved", "saved")
     return Group(columns(HEADINGS, shown), columns(headings, endings))

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.cli.explain.coach import DatabaseFlag, open_games
+from kibitz.cli.explain.coach import DatabaseFlag
 from kibitz.cli.explain.coach import coach as coach  # with the commands here
 from kibitz.cli.output import At, JsonFlag, at_least, columns, emit
-from kibitz.coach.database import BLACK, WHITE
+from kibitz.coach.database import BLACK, WHITE, open_games
 from kibitz.coach.polyglot import book_moves, write_book
 from kibitz.coach.repertoire import Practice, practised, read_repertoire
 from kibitz.coach.tree import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import chess
 
@@ -140,50 +140,56 @@ class Session:
     def _answer(self, board: Board, solution: Move, puzzle: Puzzle) -> Move | None:
         """The right move, once it was given; None if the solver gives up."""
         hints = _hints(board, solution, puzzle)
+        given = len(hints)
         self._tell(f"{board.turn} to move")
-        for line in self._lines:
-            word = line.strip()
-            match word.casefold():
-                case "":
-                    continue
-                case "quit" | "exit":
-                    raise EOFError
-                case "solution":
-                    return None
-                case "hint":
-                    self._helped = True
-                    self._tell(hints.pop(0) if hints else f"Play {board.san(solution)}")
-                case "moves":
-                    self._tell(" ".join(board.san(move) for move in board.legal_moves))
-                case "fen":
-                    self._tell(board.fen())
-                case "help":
-                    self._tell(HELP)
-                case _:
-                    move = self._tried(board, word, solution)
-                    if move is not None:
-                        return move
-        raise EOFError
+        while True:
+            move = typed_move(self._lines, board, hints, self._tell)
+            self._helped |= len(hints) < given
+            if move is None or is_right(board, move, (board.uci(solution),)):
+                return move
+            self._helped = True
+            self._tell(f"{board.san(move)} is not it; try again, or: hint, solution")
 
-    def _tried(self, board: Board, word: str, solution: Move) -> Move | None:
-        """The move that was typed if it is right; any move that mates at once is."""
-        try:
-            move = board.parse(word)
-        except KibitzError as error:
-            self._tell(f"{error}")
-            return None
-        if move == solution or board.san(move).endswith("#"):
-            return move
-        self._helped = True
-        self._tell(f"{board.san(move)} is not it; try again, or: hint, solution")
-        return None
+
+def is_right(board: Board, move: Move, good: Collection[str]) -> bool:
+    """Whether a move is one of the good ones, in UCI; any that mates at once is."""
+    return board.uci(move) in good or board.san(move).endswith("#")
+
+
+def typed_move(
+    lines: Iterator[str], board: Board, hints: list[str], tell: Callable[[str], None]
+) -> Move | None:
+    """The first legal move that is typed; None for who gives up. Hints that are told are gone."""
+    for line in lines:
+        word = line.strip()
+        match word.casefold():
+            case "":
+                continue
+            case "quit" | "exit":
+                raise EOFError
+            case "solution":
+                return None
+            case "hint":
+                tell(hints.pop(0) if hints else "There is no other hint: solution")
+            case "moves":
+                tell(" ".join(board.san(move) for move in board.legal_moves))
+            case "fen":
+                tell(board.fen())
+            case "help":
+                tell(HELP)
+            case _:
+                try:
+                    return board.parse(word)
+                except KibitzError as error:
+                    tell(f"{error}")
+    raise EOFError
 
 
 def _hints(board: Board, solution: Move, puzzle: Puzzle) -> list[str]:
     """What may be said before the move itself."""
     piece = PIECES[(board.piece_at(solution.origin) or "p").lower()]
     themes = ["Themes: " + ", ".join(puzzle.themes)] if puzzle.themes else []
-    return [*themes, f"A {piece} moves"]
+    return [*themes, f"A {piece} moves", f"Play {board.san(solution)}"]
 
 
 def numbered(board: Board, move: Move) -> str:
