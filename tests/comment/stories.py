@@ -32,7 +32,7 @@ ROUNDED = 0.01  # by which a value in the PGN differs from the one it was made o
 def sentences(text: str) -> list[str]:
     """The sentences of a text, without their full stops."""
     plain = re.sub(r"\[%.*?\]", "", text).strip()
-    parts = re.split(rf"(?<=[a-z0-9#+!)%\]]){ABBREVIATION}\. (?=[A-Z0-9])|\.$", plain)
+    parts = re.split(rf"(?<=[a-zO0-9#+!)%\]]){ABBREVIATION}\. (?=[A-Z0-9])|\.$", plain)
     return [one for one in parts if one.strip()]
 
 
@@ -79,6 +79,10 @@ class Tale:
         """The chances of a side in a position."""
         return self.values[ply] if white else -self.values[ply]
 
+    def values_of(self, white: bool) -> list[float]:
+        """The chances of a side in every position."""
+        return [self.of(white, ply) for ply in range(len(self.values))]
+
     def phase(self, ply: int) -> str:
         """The phase of a position: by the pieces that are left and those still at home."""
         board = self.boards[ply]
@@ -102,6 +106,7 @@ class Turn:
         return self.tale.boards[self.ply].turn
 
 
+EDGE = r"^From .* on \w+ was better|better to the end|edge for good"
 # Of the mover's chances before and after a turning move: least and most by the marks. An outside
 # engine has to agree within the second pair, which leaves more room.
 Limits = tuple[float, float]
@@ -119,6 +124,7 @@ LOOSE = {
     ANY: ANY,
 }
 TURNS: list[tuple[str, Limits, Limits]] = [
+    (EDGE, ANY, ANY),
     (r"back into the game|made the win harder", WINNING, AHEAD),
     (r"a win slip|threw a win|was winning until", WINNING, EVEN),
     (r"turned the game round|turned a win into", WINNING, DOWN),
@@ -136,6 +142,10 @@ def turned(one: Turn) -> bool:
     """The marks have the standings that are named, and a side named is the mover or not."""
     tale, ply, white = one.tale, one.ply, one.mover
     had, has = tale.of(white, ply), tale.of(white, ply + 1)
+    if re.search(EDGE, one.text):
+        side = re.findall("White|Black", one.text)[-1] == "White"
+        later = [tale.of(side, at) for at in range(ply + 1, len(tale.values))]
+        return tale.of(side, ply) <= BETTER + ROUNDED and min(later) >= BETTER - ROUNDED
     if re.search(r"found|changed the game", one.text):
         return has - had >= SWING - ROUNDED
     if "Nothing cost" in one.text or "'s worst was" in one.text:
@@ -207,6 +217,13 @@ def outplayed(tale: Tale, text: str) -> bool:
     return lost[not white] - lost[white] >= 0.4 - 10 * ROUNDED
 
 
+def swung(tale: Tale, text: str) -> bool:
+    """So many times the side that is better is not the one that was."""
+    better = [one > 0 for one in tale.values if abs(one) >= BETTER]
+    changes = sum(one != other for one, other in pairwise(better))
+    return changes == int(re.findall(r"\d+", text)[0])
+
+
 def gradual(tale: Tale, text: str) -> bool:
     """The side named stands better at the end, and did not after the last turning point."""
     white = "White" in text
@@ -235,6 +252,10 @@ def ended(tale: Tale, text: str) -> bool:
     if "The record ends" in text:
         return true and result == "*"
     if " draw" in text:
+        if "Perpetual" in text:
+            checks = [one.is_check() for one in tale.boards[-1:-6:-2]]
+            checker = "Black" if last.turn else "White"
+            return true and all(checks) and last.is_repetition(3) and names == [checker]
         reasons = {
             "repetition": last.is_repetition(3),
             "stalemate": last.is_stalemate(),
@@ -245,6 +266,16 @@ def ended(tale: Tale, text: str) -> bool:
             return False
         winning = "White" if final > 0 else "Black"
         return true and result == "1/2-1/2" and all(one == winning for one in names)
+    if found := re.search(r", ([a-z ,]+) (?:up|down)", text):
+        true = true and said_more(last, winner == "White", found[1])
+    if "resigned" in text:
+        ended = tags.get("Termination", "").lower()
+        true = true and ("resign" in ended or "lichess.org" in tags.get("Site", ""))
+        true = true and not last.is_checkmate() and (len(names) == 1 or names[1] == winner)
+        if "better position" in text:
+            return true and tale.of(winner == "White", -1) < 0 and names[0] != winner
+        even = "level" not in text or abs(final) < BETTER + ROUNDED
+        return true and even and bool(winner) and names[0] != winner
     if "mated on" in text:
         return true and last.is_checkmate() and names == [winner]
     if "lost on time" in text:
@@ -256,6 +287,27 @@ def ended(tale: Tale, text: str) -> bool:
     if "though" in text:
         true = true and tale.of(winner == "White", -1) < 0 and names[1] != winner
     return true and names[0] == winner
+
+
+def said_more(board: chess.Board, white: bool, text: str) -> bool:
+    """A side has the pieces that are named more, and the other side none."""
+    count = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
+    said = re.findall(r"(\w+) (pawn|knight|bishop|rook|queen)s?", text)
+    named = {kind: count[number] for number, kind in said}
+    more = {
+        name: len(board.pieces(kind, white)) - len(board.pieces(kind, not white))
+        for kind, name in enumerate(chess.PIECE_NAMES[:6])
+        if name
+    }
+    return {name: number for name, number in more.items() if number} == named
+
+
+def common(tale: Tale, text: str) -> bool:
+    """No more moves have something in common than the side has made bad ones."""
+    white = text.startswith("White")
+    bad = sum(bool(one.nags & {2, 4, 6}) for one in tale.game.mainline() if one.turn() != white)
+    count, total = map(int, re.findall(r"\d+", text))
+    return 2 <= count <= total == bad
 
 
 def accurate(tale: Tale, text: str) -> bool:
@@ -299,9 +351,11 @@ SENTENCES: list[tuple[str, str, Callable[[Tale, str], bool]]] = [
     ("story opening", r"^The opening was|^They played", opening_told),
     ("story calm", r"^Until move|was level for \d|little separated", calm),
     ("story outplayed", r"outplayed|found the better moves|Move by move", outplayed),
+    ("story swings", r"changed hands", swung),
     ("story gradual", r"bit by bit|more of small|took over|in small steps", gradual),
     ("story balance", r"^Neither side|balance never", still),
     ("story accuracy", r"^Accuracy", accurate),
+    ("story habit", r"can take home", common),
     ("story counts", r"^(?:White|Black): \d", counted),
     (
         "story end",

@@ -1,14 +1,26 @@
 """The story of a game agrees with the values that it is made from."""
 
+import io
+import lzma
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
 import chess
+import chess.pgn
 import pytest
 
+from kibitz.comment import force
+from kibitz.comment.claims.claim import Step
+from kibitz.comment.claims.faults import AllowsMate, faults
 from kibitz.comment.english.comment import Comment
-from kibitz.comment.english.story import Teller, Told, story_of, told_by
+from kibitz.comment.english.story import BAD, Teller, Told, decisive, story_of, told_by
 from kibitz.comment.english.story import _outplayed as outplayed
-from kibitz.comment.english.story import _was_lost_before as was_lost_before
+from kibitz.comment.facts import Scene, played
 from kibitz.comment.judge import Label
 from kibitz.position.pgn import parse_game
+from tests.comment.stories import BETTER, ROUNDED, WON, Turn, story_statements
 
 
 def story(values: list[float], tags: str = '[Result "1-0"]') -> str:
@@ -109,9 +121,117 @@ def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
     assert bool(outplayed(boards, told, [], Teller(6))) is said
 
 
-def test_a_later_turn_decides_nothing_after_an_untold_blunder() -> None:
-    values = (0.0, -0.1, -0.52, -0.55, -0.9, -0.9)
-    before = Told(values, (Label.NONE, Label.BLUNDER, *[Label.NONE] * 3), None)
-    assert was_lost_before(3, before, [3])
-    assert not was_lost_before(3, before, [1, 3])
-    assert not was_lost_before(2, before, [2])
+@pytest.mark.parametrize(
+    ("values", "edge", "decides"),
+    [
+        # White's second mistake changes nothing any more, nor what Black gives back for a while.
+        ((0.0, 0.1, -0.7, -0.3, -0.9, -0.9), None, 1),
+        # White was worse for some moves before the one that lost.
+        ((0.0, 0.0, -0.28, -0.28, -0.28, -0.3, -0.8, -0.9), 1, 5),
+        ((0.0, 0.0, -0.28, -0.3, -0.8, -0.9), None, 3),
+        # It was level again in between.
+        ((0.0, 0.1, -0.7, 0.0, -0.9, -0.9), None, 3),
+    ],
+)
+def test_what_decides_is_the_first_mistake_that_was_not_made_up_for(
+    values: tuple[float, ...], edge: int | None, decides: int
+) -> None:
+    tree = parse_game('[Result "0-1"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bc4 0-1').tree
+    marks = tuple(Label.BLUNDER if had - has > 0.3 else Label.NONE for had, has in pairwise(values))
+    black = parse_game('[FEN "7k/8/8/8/8/8/8/K7 b - - 0 1"]\n\n1... Kg8 0-1').tree
+    black.headers["Result"] = "0-1"
+    told = Told(values, marks, None)
+    assert decisive(black, told) == (edge, decides)
+    tree.headers["Result"] = "1-0"
+    assert decisive(tree, told) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("moves", "tags", "part"),
+    [
+        ("1. e4 e6 2. Ba6 Nxa6 3. d3 d6", '[Termination "White resigned"]', "White resigned on"),
+        ("1. e4 e6 2. Ba6 Nxa6 3. d3 d6", "", "Black won on move 3, a bishop up"),
+        ("1. e4 e6 2. Ba6 d6 3. d3 Nf6", "", "move 3."),
+    ],
+)
+def test_a_won_game_says_by_how_much(moves: str, tags: str, part: str) -> None:
+    game = parse_game(f'{tags}[Result "0-1"]\n\n{moves} 0-1')
+    told = Told((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.9), (Label.NONE,) * 6, None)
+    text = story_of(game.tree, told, [Comment()] * 6)
+    assert part in text or "After 3 moves Black had won" in text
+    assert ("bishop" in text) is ("Nxa6" in moves)
+
+
+@pytest.mark.parametrize(("count", "said"), [(2, True), (1, False)])
+def test_a_habit_is_what_more_than_one_bad_move_has_in_common(count: int, said: bool) -> None:
+    game = parse_game("1. e4 e5 2. Nf3 Nc6 3. Bc4 Nf6 *")
+    values = (0.0, -0.4, -0.1, -0.5, -0.2, -0.2, -0.2)
+    marks = (Label.BLUNDER, Label.NONE, Label.BLUNDER, *[Label.NONE] * 3)
+    bad = Comment(claims=(AllowsMate(2, Step(chess.Move.null(), "")),))
+    comments = [bad if ply in (0, 2)[:count] else Comment() for ply in range(6)]
+    text = story_of(game.tree, Told(values, marks, None), comments)
+    assert ("White can take home: 2 of 2 bad moves allowed a mate" in text) is said
+
+
+# --- many games -----------------------------------------------------------------------------------
+
+
+WITH_CAUSES = 4  # every so many games with the causes of its mistakes, which take time
+
+
+def games() -> list[chess.pgn.Game]:
+    """Lichess's games with values of quick searches."""
+    packed = Path(__file__).parent.joinpath("data", "games.pgn.xz").read_bytes()
+    file, found = io.StringIO(lzma.decompress(packed).decode()), []
+    while (game := chess.pgn.read_game(file)) is not None:
+        found.append(game)
+    return found
+
+
+def causes(board: chess.Board, move: chess.Move) -> Comment:
+    """What the search of material alone says against a move."""
+    after = played(board, move)
+    best = force.best(after)
+    line = () if best is None else (best,)
+    claims = faults(Scene(board, move, line), ())
+    return Comment(claims=tuple(claims[:1]))
+
+
+def test_no_story_contradicts_a_mark_or_the_result() -> None:
+    told_of, kinds = 0, set()
+    for number, game in enumerate(games()):
+        told, nodes = told_by(game), list(game.mainline())
+        assert told is not None
+        comments = []
+        for node, mark in zip(nodes, told.labels, strict=True):
+            node.nags |= {int(mark)} - {0}
+            asked = mark in BAD and number % WITH_CAUSES == 0
+            comments.append(causes(node.parent.board(), node.move) if asked else Comment())
+        game.comment = f"{game.comment} {story_of(game, told, comments)}"
+        for kind, true, sentence, turn in story_statements(game):
+            assert kind, sentence
+            assert true, (sentence, game)
+            assert turn is None or not contradicts(turn, told.labels), (sentence, game)
+            assert not plays_down(sentence, told.labels), (sentence, game)
+            kinds.add(kind)
+        told_of += 1
+    assert told_of >= 200
+    assert {"story turn", "story habit", "story end", "story counts"} <= kinds
+
+
+def contradicts(turn: Turn, labels: Sequence[Label]) -> bool:
+    """Whether a move that is said to decide was none, or came after one that did."""
+    if not re.search("decided the game|decisive", turn.text):
+        return False
+    other = not turn.mover
+    later = [turn.tale.of(other, ply) for ply in range(turn.ply + 1, len(turn.tale.values))]
+    earlier = range(turn.ply - 2, -1, -2)
+    lost = next((ply for ply in earlier if labels[ply] is Label.BLUNDER), None)
+    stayed = lost is not None and min(turn.tale.values_of(other)[lost + 1 : turn.ply + 1]) >= WON
+    return labels[turn.ply] not in BAD or min(later) < BETTER - ROUNDED or stayed
+
+
+def plays_down(sentence: str, labels: Sequence[Label]) -> bool:
+    """Whether a sentence says that nobody made a mistake, and somebody did."""
+    denied = re.search("No single move|no one mistake|Neither side made|never shifted", sentence)
+    return bool(denied) and bool({*labels} & {*BAD})

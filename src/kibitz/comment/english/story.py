@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,15 +12,19 @@ import chess
 import chess.engine
 import chess.pgn
 
+from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
-from kibitz.comment.claims.claim import step
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
-from kibitz.comment.claims.merits import Wins
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, Nets, Wins
+from kibitz.comment.claims.outcomes import ComesOut
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
+    BETTER,
     Label,
     accuracy,
     labels_of,
@@ -83,13 +88,16 @@ STORY: dict[str, tuple[str, ...]] = {
         "{move}{why} made a difficult position a lost one.",
         "{mover} was worse already when {move}{why} lost the game's thread.",
     ),
-    "up": ("{mover} found {move}, and the game turned.", "{move} changed the game."),
+    "rises": ("{mover} found {move}, and the game turned.", "{move} changed the game."),
     "decided": ("The decisive mistake was {move}{why}.", "{move}{why} decided the game."),
     "right": ("{step} would have {kept}.", "There was {step}, which would have {kept}."),
     "kept.2": ("kept the win",),
     "kept.1": ("kept the better game",),
     "kept.0": ("held the balance",),
     "kept.-1": ("kept {mover} in the game",),
+    "edge": ("From {move} on {side} was better.", "After {move} {side} was better to the end."),
+    "edge.bad": ("{move}{why} gave {side} the edge for good.",),
+    "swings": ("The advantage changed hands {count} times.",),
     "worst": ("Nothing cost {mover} more than {move}{why}.", "{mover}'s worst was {move}{why}."),
     "mated": (", which allowed mate,",),
     "lost": (", which lost {won},",),
@@ -113,16 +121,20 @@ STORY: dict[str, tuple[str, ...]] = {
     "mate": ("{winner} mated on move {number}.",),
     "time": ("{loser} lost on time on move {number}.",),
     "time.won": ("{loser} lost on time on move {number}, in a winning position.",),
-    "resigned.level": (
+    "won.level": (
         "{winner} won on move {number}, from a position that looks level.",
         "{winner} was given the point on move {number}, with the game still level.",
     ),
-    "resigned.odd": (
-        "{winner} won on move {number}, though {loser} was better in the last position.",
-    ),
-    "resigned": ("{winner} won on move {number}.", "After {number} moves {winner} had won."),
+    "won.odd": ("{winner} won on move {number}, though {loser} was better in the last position.",),
+    "won": ("{winner} won on move {number}{up}.", "After {number} moves {winner} had won{up}."),
+    "resigned": ("{loser} resigned on move {number}{down}.",),
+    "resigned.odd": ("{loser} resigned on move {number}, in the better position.",),
+    "resigned.level": ("{loser} resigned on move {number}, from a position that looks level.",),
+    "up": (", {material} up",),
+    "down": (", {material} down",),
     "drawn": ("It ended in a draw on move {number}.", "A draw was the result on move {number}."),
     "drawn.repetition": ("A draw by repetition ended it on move {number}.",),
+    "drawn.check": ("Perpetual check by {winner} made it a draw on move {number}.",),
     "drawn.stalemate": ("Stalemate on move {number} made it a draw.",),
     "drawn.material": ("It was a draw on move {number}, with too little material left to mate.",),
     "drawn.fifty": ("A draw by the fifty-move rule ended it on move {number}.",),
@@ -130,6 +142,12 @@ STORY: dict[str, tuple[str, ...]] = {
     "open": ("The record ends with move {number}.",),
     "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
     "counts": ("{side}: {counts}.",),
+    "habit": ("{side} can take home: {count} of {total} bad moves {habit}.",),
+    "habit.hangs": ("left something to be taken, so look at what is unguarded before moving",),
+    "habit.threats": ("did not meet a threat, so ask what the last move wants",),
+    "habit.mated": ("allowed a mate, so look at the checks against the king first",),
+    "habit.mates": ("missed a mate, so look at every check",),
+    "habit.gains": ("passed by material that could be won, so look at every capture",),
 }
 LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}
 
@@ -140,7 +158,18 @@ LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccurac
 
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
-SHORTLY = 4  # moves before a turning point in which a blunder may have decided
+BAD = (Label.MISTAKE, Label.BLUNDER)
+HABIT = 2  # bad moves of a kind that make a habit
+SOON = 2  # plies between the edge and what decides for which that says it all
+SWINGS = 3  # times that the better game changes hands that are worth a sentence
+CHECKS = 3  # in a row, at least, that end a game by repetition
+HABITS: dict[str, tuple[type[Claim], ...]] = {
+    "mated": (fault.AllowsMate,),
+    "hangs": (fault.EnPrise, fault.Abandons),
+    "threats": (fault.Overlooks,),
+    "mates": (MissesMate,),
+    "gains": (Wins, Nets, ComesOut),  # of the better move
+}
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
 
@@ -178,7 +207,11 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     nodes = list(tree.mainline())
     boards = _boards(tree)
     turns = turning_points(told.values)
-    points = [ply for ply in turns if _is_clear(ply, boards, told)] or _worst(tree, told)
+    edge, decides = decisive(tree, told)
+    points = [ply for ply in turns if _is_clear(ply, boards, told)]
+    if decides is not None:
+        points = sorted({decides, *(ply for ply in points if ply < decides)})
+    points = points or _worst(tree, told)
     teller = Teller(len(nodes))
     texts: list[str] = []
     if told.opening is not None:
@@ -189,13 +222,16 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         number = boards[first].fullmove_number
         texts.append(teller.say("calm", number=str(number), before=str(number - 1)))
     texts.append(_outplayed(boards, told, points, teller))
+    better = [one > 0 for one in told.values if standing(one)]
+    if (swings := sum(had != has for had, has in pairwise(better))) >= SWINGS:
+        texts.append(teller.say("swings", count=str(swings)))
     final = standing(told.values[-1])
-    for ply in points:
-        clear = _is_clear(ply, boards, told)
-        decides = clear and ply == points[-1] and abs(final) == 2
-        decides = decides and not _was_lost_before(ply, told, points)
+    for ply in sorted({*points, *([] if edge is None else [edge])}):
         move = step(boards[ply], nodes[ply].move).text
-        form = "decided" if decides else "" if clear else "worst"
+        clear = ply == decides or _is_clear(ply, boards, told)
+        form = "decided" if ply == decides else "" if clear else "worst"
+        if ply not in points:
+            form = "edge.bad" if told.labels[ply] in BAD else "edge"
         texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], form, teller))
     if points or len(nodes) >= CALM:
         drawn = tree.headers.get("Result") == "1/2-1/2"
@@ -210,13 +246,14 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
-    texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
+    for tell in (_counts, partial(_habit, comments)):
+        texts += [text for side in (True, False) if (text := tell(nodes, told, side))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
 
 
 def _errs(labels: Iterable[Label]) -> bool:
     """Whether there is more than an inaccuracy among the marks of some moves."""
-    return not {Label.MISTAKE, Label.BLUNDER}.isdisjoint(labels)
+    return not {*BAD}.isdisjoint(labels)
 
 
 def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
@@ -229,10 +266,28 @@ def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
     return boards
 
 
-def _was_lost_before(ply: int, told: Told, points: Sequence[int]) -> bool:
-    """Whether a blunder of the same side, shortly before and not told of, had cost the game."""
-    earlier = range(max(ply % 2, ply - 2 * SHORTLY), ply, 2)
-    return any(told.labels[one] is Label.BLUNDER and one not in points for one in earlier)
+def decisive(tree: chess.pgn.Game, told: Told) -> tuple[int | None, int | None]:
+    """The ply from which on the winner was better to the end, and the loser's that decided.
+
+    That is the loser's first mistake since then which left it lost, whatever it had afterwards.
+    None where there is none, and where the result is not what the last position promises.
+    """
+    white = told.values[-1] > 0
+    result = tree.headers.get("Result", "*")
+    values = [one if white else -one for one in told.values]
+    if standing(values[-1]) != 2 or result not in ("*", "1-0" if white else "0-1"):
+        return None, None
+    edge = len(told.labels)
+    while edge and values[edge] >= BETTER:
+        edge -= 1
+    if values[edge] >= BETTER:
+        return None, None  # the game began so
+    first = tree.board().turn
+    for ply in range(edge, len(told.labels)):
+        loses = ((ply % 2 == 0) == first) is not white and told.labels[ply] in BAD
+        if loses and standing(values[ply]) < 2 == standing(values[ply + 1]):
+            return (edge if edge < ply - SOON else None), ply
+    return None, None
 
 
 def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
@@ -249,7 +304,7 @@ def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
         white = (ply % 2 == 0) == first
         had = standing(told.values[ply] if white else -told.values[ply])
         loses = result == ("0-1" if white else "1-0") and had > -2
-        if loses and mark in (Label.MISTAKE, Label.BLUNDER):
+        if loses and mark in BAD:
             bad.append(ply)
     return sorted(bad, key=lambda ply: abs(told.values[ply + 1] - told.values[ply]))[-1:]
 
@@ -276,11 +331,18 @@ def _turn(
     had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
     names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
     key = f"{had}.{has}"
-    key = key if key in STORY else "up" if has > had else "worst"
-    key = form if form == "worst" or (form and has == -2) else key
+    key = key if key in STORY else "rises" if has > had else "worst"
+    key = form or key
+    if form == "edge":
+        names["side"] = language.SIDES[told.values[-1] > 0]
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
-    if better and form != "worst" and f"kept.{had}" in STORY and stands_clear(told.values[ply]):
+    if (
+        better
+        and form in ("", "decided")
+        and f"kept.{had}" in STORY
+        and stands_clear(told.values[ply])
+    ):
         kept = teller.say(f"kept.{had}", **names)
         text += " " + teller.say("right", step=better, kept=kept)
     return text
@@ -302,13 +364,12 @@ def _outplayed(
 ) -> str:
     """Where one side lost ground little by little, not by the moves on which the game turned."""
     lost: defaultdict[tuple[str, bool], float] = defaultdict(float)
-    erred: set[tuple[str, bool]] = (
-        set()
-    )  # who made a mistake in a phase did not lose in small steps
+    # Where somebody made a mistake, nobody lost in small steps, or found the better moves.
+    erred: set[tuple[str, bool]] = set()
     for ply, (had, has) in enumerate(pairwise(told.values)):
         at = phase(boards[ply]), boards[ply].turn
-        if told.labels[ply] in (Label.MISTAKE, Label.BLUNDER):
-            erred.add(at)
+        if told.labels[ply] in BAD:
+            erred |= {at, (at[0], not at[1])}
         elif ply not in points:
             lost[at] += max(0.0, had - has if at[1] else has - had)
     gains = {
@@ -333,6 +394,9 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
         return teller.say("mate", winner=language.SIDES[not last.turn], **slots)
     if result not in ("1-0", "0-1"):
         kind = "drawn" if result == "1/2-1/2" else "open"
+        checks = [one.is_check() for one in boards[-1 : -2 * CHECKS : -2]]
+        if kind == "drawn" and last.is_repetition(3) and all(checks) and len(checks) == CHECKS:
+            return teller.say("drawn.check", winner=language.SIDES[not last.turn], **slots)
         by_rule = {
             "stalemate": last.is_stalemate(),
             "material": last.is_insufficient_material(),
@@ -346,14 +410,34 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
         return teller.say(key, winner=language.SIDES[final > 0], **slots)
     white_won = result == "1-0"
     names = {"winner": language.SIDES[white_won], "loser": language.SIDES[not white_won]}
-    kind = "resigned"
+    for key in ("up", "down"):
+        more = _more(last, white_won) if final == (2 if white_won else -2) else ""
+        slots[key] = teller.say(key, material=more) if more else ""
+    tags = tree.headers
+    ended = tags.get("Termination", "").lower()
+    online = ended == "normal" and "lichess.org" in tags.get("Site", "")
+    kind = "resigned" if online or "resign" in ended else "won"
     if last.is_checkmate() and last.turn != white_won:
         kind = "mate"
-    elif "time" in tree.headers.get("Termination", "").lower():
+    elif "time" in ended:
         kind = "time.won" if final == (-2 if white_won else 2) else "time"
     elif not final or (final > 0) is not white_won:
-        kind = "resigned.odd" if final else "resigned.level"
+        kind += ".odd" if final else ".level"
     return teller.say(kind, **names, **slots)
+
+
+def _more(board: chess.Board, white: bool) -> str:
+    """What a side has more, where the other has nothing more and nothing hangs."""
+    gain = force.gain(board)
+    more = Counter(
+        {
+            kind: len(board.pieces(kind, white)) - len(board.pieces(kind, not white))
+            for kind in CENTIPAWNS
+        }
+    )
+    if gain is None or gain >= LEAST or min(more.values()) < 0:
+        return ""
+    return language.haul(list(more.elements()))
 
 
 def _accuracies(tree: chess.pgn.Game, told: Told) -> str:
@@ -374,3 +458,25 @@ def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> st
             texts.append(f"{count} {LABELS[int(mark)][count > 1]}")
     side = language.SIDES[white]
     return STORY["counts"][0].format(side=side, counts=language.joined(texts)) if texts else ""
+
+
+def _habit(
+    comments: Sequence[Comment], nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool
+) -> str:
+    """What most of a side's bad moves have in common, if it is more than one."""
+    start = 0 if nodes[0].parent.board().turn == white else 1
+    marked = [ply for ply in range(start, len(nodes), 2) if told.labels[ply]]
+    kinds = Counter(
+        name
+        for ply in marked
+        for name, types in HABITS.items()
+        if any(
+            isinstance(one, types)
+            for one in (comments[ply].better if name == "gains" else comments[ply].claims)
+        )
+    )
+    if not kinds or max(kinds.values()) < HABIT:
+        return ""
+    name, count = kinds.most_common(1)[0]
+    texts = {"habit": STORY[f"habit.{name}"][0], "side": language.SIDES[white]}
+    return STORY["habit"][0].format(count=count, total=len(marked), **texts)
