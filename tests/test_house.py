@@ -162,7 +162,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"claims"},
     {"select", "check"},
     {"selection"},
-    {"english"},
+    {"words"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},
 )
@@ -186,7 +186,7 @@ def test_nothing_after_the_analysis_searches() -> None:
     room = PACKAGE / "comment"
     pure = [room / "analysis.py", room / "facts.py", room / "select.py"]
     pure += [room / "selection.py", room / "marks.py"]
-    for path in [*pure, *(room / "claims").glob("*.py"), *(room / "english").glob("*.py")]:
+    for path in [*pure, *(room / "claims").glob("*.py"), *(room / "words").rglob("*.py")]:
         assert not {name for name in imports(path) if name.startswith("kibitz.engine")}, path
         assert "Searches" not in path.read_text(encoding="utf-8"), path
 

@@ -20,12 +20,12 @@ from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.grades import Grade
-from kibitz.comment.english.comment import Comment, Speaker
-from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, Label, Seen, key_moments, label
 from kibitz.comment.marks import forget, grade_in, put_mark
 from kibitz.comment.report.page import shown
+from kibitz.comment.words.speaker import Comment, Speaker
+from kibitz.comment.words.story import told_by
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine

@@ -8,7 +8,7 @@ import chess.engine
 import chess.pgn
 import pytest
 
-from kibitz.comment.english.english import TURNS
+from kibitz.comment.words.english.mistakes import TURNS
 from tests.comment.checker import At, Count, Judge, judged_sacrifice, read_game
 from tests.comment.stories import sentences
 

@@ -14,10 +14,10 @@ from kibitz.comment.claims.faults import answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.comment.claims.tactical import Discovers
 from kibitz.comment.decoder.verify import verified
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
 from kibitz.comment.judge import Seen
 from kibitz.comment.select import LEVELS, Memory, is_confirmed, worth_saying
+from kibitz.comment.words.speaker import Speaker
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits

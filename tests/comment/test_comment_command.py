@@ -13,8 +13,8 @@ from kibitz.comment.annotate import scene_on
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.decoder.comments import SUITE, each_alone
 from kibitz.comment.decoder.corpus import TABLE, read_examples
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
+from kibitz.comment.words.speaker import Speaker
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits

@@ -28,8 +28,8 @@ from kibitz.comment.decoder.file import (
     train_tokens,
 )
 from kibitz.comment.decoder.transformer import SMOOTHING, WordsNetwork, sinusoids, words_loss
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
+from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.log import Stop
 from kibitz.nets.models.build import build

@@ -8,9 +8,9 @@ from kibitz.comment.claims import tactical
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import Seventh, changes
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene, unit
 from kibitz.comment.select import LEVELS
+from kibitz.comment.words.speaker import Speaker
 
 
 def found(fen: str, *line: str) -> list[Claim]:

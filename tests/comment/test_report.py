@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kibitz.comment.english.story import told_by
 from kibitz.comment.report.page import Report, without_commands
+from kibitz.comment.words.story import told_by
 from kibitz.position.pgn import BadGame, read_games
 from tests.comment.browser import FOUND, Tab, browser
 

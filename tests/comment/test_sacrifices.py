@@ -7,10 +7,10 @@ from kibitz.comment.analysis import Analysis
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.faults import Turns
 from kibitz.comment.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
-from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import UNSEARCHED, Scene
 from kibitz.comment.judge import Seen
 from kibitz.comment.marks import add_lines, lines_of
+from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.position.pgn import parse_game
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by

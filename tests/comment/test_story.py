@@ -14,11 +14,11 @@ import pytest
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Step
 from kibitz.comment.claims.faults import AllowsMate, faults
-from kibitz.comment.english.comment import Comment
-from kibitz.comment.english.story import BAD, Teller, Told, decisive, story_of, told_by
-from kibitz.comment.english.story import _outplayed as outplayed
 from kibitz.comment.facts import Scene, played
 from kibitz.comment.judge import Label
+from kibitz.comment.words.speaker import Comment
+from kibitz.comment.words.story import BAD, Teller, Told, decisive, story_of, told_by
+from kibitz.comment.words.story import _outplayed as outplayed
 from kibitz.position.pgn import parse_game
 from tests.comment.stories import BETTER, ROUNDED, WON, Turn, story_statements
 

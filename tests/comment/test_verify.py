@@ -15,9 +15,9 @@ from kibitz.comment.claims.structure import centralises
 from kibitz.comment.decoder.comments import SUITE
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
-from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Seen
+from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.search.report import Score
 
 # The knight on c7 forks the king on e8 and the queen on a8.

@@ -21,7 +21,7 @@ import chess
 import msgspec
 
 from kibitz.coach.puzzles.solve import PIECES, motifs_of
-from kibitz.comment.annotate import NOTHING, comment_on
+from kibitz.comment.annotate import comment_on
 from kibitz.comment.judge import Label, Seen, label, score_before, seen, value_of
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -238,8 +238,7 @@ def _hints(
 
 def _words(board: chess.Board, move: chess.Move, pairs: Engine) -> str:
     """What the commentary says of a move; empty if that is nothing."""
-    text = comment_on(pairs, Board.from_chess(board), board.uci(move), "club", Limits(nodes=WORDS))
-    return "" if text == NOTHING else text
+    return comment_on(pairs, Board.from_chess(board), board.uci(move), "club", Limits(nodes=WORDS))
 
 
 def _fen(board: chess.Board) -> str:

@@ -15,9 +15,6 @@ from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse
 from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.grades import Grade, grade_of
-from kibitz.comment.english import english as language
-from kibitz.comment.english.comment import Comment, Speaker
-from kibitz.comment.english.story import Told, story_of
 from kibitz.comment.facts import Scene, scenes_of
 from kibitz.comment.judge import Label, Seen, key_moments, labels_of
 from kibitz.comment.kept import Kept
@@ -34,6 +31,10 @@ from kibitz.comment.marks import (
 from kibitz.comment.openings import Opening, opening_in
 from kibitz.comment.select import LEVELS, Level, Memory
 from kibitz.comment.selection import select
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import ENGLISH, Code, language_of
+from kibitz.comment.words.speaker import Comment, Speaker
+from kibitz.comment.words.story import Told, story_of
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.engine.options import chosen
 from kibitz.nets.discover import named
@@ -47,14 +48,13 @@ if TYPE_CHECKING:
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
 KNOWN = 6  # plies of a known opening from which on leaving it is worth words
-NOTHING = "Nothing stands out about this move."
 
 
 class Words(NamedTuple):
     """Who puts claims into words, for the annotator's tag and for every game anew."""
 
     name: str = "table"
-    speaker: Callable[[Level], Speaker] = Speaker
+    speaker: Callable[[Level, Language], Speaker] = Speaker
 
 
 TABLE = Words()
@@ -69,6 +69,7 @@ class Style:
     moments: Moments = "all"
     limits: Limits = field(default_factory=lambda: Limits(nodes=NODES))
     words: Words = TABLE
+    language: Code = "en"
 
     def speaks_of(self, white: bool) -> bool:
         """Whether the moves of a side are commented on."""
@@ -145,7 +146,7 @@ def _said(
     First every move is spoken of as if it were the only one, side by side; then all in their
     order, as what was said before decides what is said now.
     """
-    scenes = scenes_of(analysis)
+    scenes, language = scenes_of(analysis), language_of(style.language)
     keys = key_moments(told.values, told.labels)
     spoken = [
         style.speaks_of(scene.mover) and (style.moments == "all" or ply in keys)
@@ -153,7 +154,7 @@ def _said(
     ]
 
     def alone(scene: Scene) -> None:
-        lines_of(scene, select(scene, Memory(), style.level), style.level)
+        lines_of(scene, select(scene, Memory(), style.level), style.level, language)
 
     asks = (partial(alone, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks)
     for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
@@ -168,14 +169,15 @@ def _spoken(
     scenes: Sequence[Scene], spoken: Sequence[bool], style: Style, words: Words
 ) -> tuple[list[Said], list[Unsearched]]:
     """What is said of every move in its order, and the searches that are missing for it."""
-    speaker = words.speaker(style.level)
+    language = language_of(style.language)
+    speaker = words.speaker(style.level, language)
     speaker.sparing = True
     said, missing = list[Said](), list[Unsearched]()
     for scene, speaks in zip(scenes, spoken, strict=True):
         try:
             grade = grade_of(scene) if style.speaks_of(scene.mover) else None
             comment = speaker.comment(scene) if speaks else Comment()
-            lines = lines_of(scene, comment, style.level) if speaks else []
+            lines = lines_of(scene, comment, style.level, language) if speaks else []
             said.append(Said(comment, lines, grade))
         except Unsearched as question:
             missing.append(question)
@@ -191,21 +193,21 @@ def _write(
     style: Style,
 ) -> None:
     """Write marks, values, words and lines into a game."""
-    nodes, board = list(tree.mainline()), tree.board()
+    nodes, board, language = list(tree.mainline()), tree.board(), language_of(style.language)
     for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, said, strict=True)):
         leaves = mark = ""
         fine = told.labels[ply] is Label.NONE
         if fine and KNOWN <= ply == named_until + 1 and style.level != "beginner":
-            leaves = _theory_text(board, node.move)
+            leaves = _theory_text(board, node.move, language)
         if style.speaks_of(board.turn):
             mark = put_mark(node, told.labels[ply], grade)
             add_lines(node, lines)
         board.push(node.move)
-        name = _opening_text(told.opening) if ply == named_until else ""
-        texts = [name, leaves, comment.text, _end_text(board)]
+        name = _opening_text(told.opening, language) if ply == named_until else ""
+        texts = [name, leaves, comment.text, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)
-    story = story_of(tree, told, [one.comment for one in said]) if nodes else ""
+    story = story_of(tree, told, [one.comment for one in said], language) if nodes else ""
     put_words(tree, analysis.views[0], Comment(), story, tree.board().turn)
 
 
@@ -213,6 +215,7 @@ def signature(engine: Engine, style: Style) -> str:
     """How games are annotated, for a tag: the network, the level, the sides and the limits."""
     limits = " ".join(f"{name} {value}" for name, value in style.limits.given().items())
     level = style.level if style.moments == "all" else f"{style.level} key moments"
+    level += "" if style.language == "en" else f", {language_of(style.language).name}"
     level += "" if style.words.name == TABLE.name else f", words {style.words.name}"
     return f"kibitz ({named(chosen(engine.options.weights))}, {level}, {style.sides}, {limits})"
 
@@ -230,18 +233,24 @@ def _told(tree: chess.pgn.Game, views: Sequence[Seen]) -> tuple[Told, int]:
 
 
 def comment_on(
-    engine: Engine, board: Board, move: str, level: Level = "club", limits: Limits | None = None
+    engine: Engine,
+    board: Board,
+    move: str,
+    level: Level = "club",
+    limits: Limits | None = None,
+    language: Language = ENGLISH,
 ) -> str:
     """What is to be said of one move of a position; without limits nothing is searched."""
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
-    return Speaker(level).comment(scene).text
+    return Speaker(level, language).comment(scene).text
 
 
-def silence(move: str) -> str:
+def silence(move: str, language: Language = ENGLISH) -> str:
     """What stands for the words on a move, in SAN, of which there is nothing to say."""
-    return f"{move} is checkmate." if move.endswith("#") else NOTHING
+    mates = move.endswith("#")
+    return language.mates.format(move=language.notation(move)) if mates else language.nothing
 
 
 Asks: TypeAlias = Callable[[Scene], object]  # pure work whose searches are wanted
@@ -290,27 +299,29 @@ def _answered(scene: Scene, searches: Searches, effort: Effort, asks: Asks) -> S
 # --- words beside the comments --------------------------------------------------------------------
 
 
-def _opening_text(opening: Opening | None) -> str:
-    return language.OPENING[0].format(name=opening.name, eco=opening.eco) if opening else ""
+def _opening_text(opening: Opening | None, language: Language) -> str:
+    if opening is None:
+        return ""
+    return language.named.format(name=language.opening(opening.name), eco=opening.eco)
 
 
-def _theory_text(board: chess.Board, move: chess.Move) -> str:
+def _theory_text(board: chess.Board, move: chess.Move, language: Language) -> str:
     """That a move leaves the openings that have a name."""
-    forms = language.THEORY
     made = step(board, move).text
-    return forms[sum(map(ord, made)) % len(forms)].format(move=made)
+    form = language.theory[sum(map(ord, made)) % len(language.theory)]
+    return form.format(move=language.notation(made))
 
 
-def _end_text(board: chess.Board) -> str:
+def _end_text(board: chess.Board, language: Language) -> str:
     """What a position means for the game by the rules."""
-    side = language.SIDES[board.turn]
+    side = language.sides[board.turn]
     if board.is_stalemate():
-        return language.ENDS["stalemate"].format(side=side)
+        return language.rules["stalemate"].format(side=side)
     before = board.copy(stack=1)
     before.pop()
     if board.is_insufficient_material() and not before.is_insufficient_material():
-        return language.ENDS["material"]
+        return language.rules["material"]
     for count in (5, 4, 3):
         if board.is_repetition(count):
-            return language.ENDS["repetition"].format(count=language.ORDINALS[count])
-    return language.ENDS["fifty"] if board.halfmove_clock == 100 else ""
+            return language.rules["repetition"].format(count=language.ordinals[count])
+    return language.rules["fifty"] if board.halfmove_clock == 100 else ""

@@ -7,7 +7,8 @@ value before its first comment. So a game can be annotated again, and what other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import chess
@@ -18,12 +19,14 @@ import chess.svg
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
-from kibitz.comment.english.comment import Comment, Speaker
-from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import Label, Seen, label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.speaker import Comment, Speaker
+from kibitz.comment.words.story import told_by
 from kibitz.position.pgn import main_turns
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
@@ -140,7 +143,9 @@ class Line(NamedTuple):
     words: tuple[str, ...] = ()  # of its moves; of the first the value, as [%eval]
 
 
-def lines_of(scene: Scene, comment: Comment | Selection, level: Level) -> list[Line]:
+def lines_of(
+    scene: Scene, comment: Comment | Selection, level: Level, language: Language = ENGLISH
+) -> list[Line]:
     """The lines that a comment on a bad move or a sacrifice speaks of.
 
     A marked move without words has the line that was better.
@@ -150,31 +155,33 @@ def lines_of(scene: Scene, comment: Comment | Selection, level: Level) -> list[L
     silent = False
     if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
         silent = not comment.claims and label(had, has) is not Label.NONE
-    lines: list[Line] = []
+    lines, speaker = list[Line](), partial(Speaker, level, language)
     if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
-        lines.append(_line(scene.instead, _value(had, turn), level))
+        lines.append(_line(scene.instead, _value(had, turn), speaker))
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     if refutes and scene.has and scene.reply:
-        lines.append(_line(scene.other, _value(scene.has, not turn), level, after=True))
+        lines.append(_line(scene.other, _value(scene.has, not turn), speaker, after=True))
     for claim in comment.claims:
         if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
             continue
         taken = accepted(scene, claim)
         if taken is not None:
-            lines.append(_line(taken[0], _value(taken[1], turn), level, after=True))
+            lines.append(_line(taken[0], _value(taken[1], turn), speaker, after=True))
     return lines
 
 
-def _line(scene: Scene, value: str, level: Level, after: bool = False) -> Line:
+def _line(
+    scene: Scene, value: str, new_speaker: Callable[[], Speaker], after: bool = False
+) -> Line:
     """A line with its value, and words where it has a point."""
-    memory, speaker = Memory(), Speaker(level)
+    memory, speaker = Memory(), new_speaker()
     moves = (scene.move, *scene.follow)[:LONGEST]
     words = [value, *[""] * (len(moves) - 1)]
     later: Scene | None = scene.later()
     for number in range(2, len(moves), 2):
         if later is None or any(words[1:]):
             break
-        claims = worth_saying(later, memory, level, 1)
+        claims = worth_saying(later, memory, speaker.level, 1)
         points = [one for one in claims if type(one).__module__.endswith(".tactical")]
         if points:
             words[number] = speaker.told(later, points)

@@ -51,6 +51,7 @@ TABLES = {
     "loss": "kibitz.train.config:LossWeights",
     "average": "kibitz.train.config:AverageSettings",
     "lichess": "kibitz.apps.lichess.config:Lichess",
+    "comment": "kibitz.comment.words.languages:Commentary",
     "distill": "kibitz.train.config:DistillSettings",
 }
 

@@ -13,8 +13,9 @@ from kibitz.apps.web.engines import CHOICES, EngineChoice
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
-from kibitz.comment.annotate import NOTHING, comment_on
+from kibitz.comment.annotate import comment_on
 from kibitz.comment.select import Level
+from kibitz.comment.words.languages import ENGLISH
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -254,7 +255,7 @@ class Comment(PageRequest):
         move = board.uci(board.pop())
         with connection.app.engines.use(ANNOTATOR) as engine:
             limits = Limits(nodes=COMMENT_NODES)
-            return comment_on(engine, board, move, self.level, limits) or NOTHING
+            return comment_on(engine, board, move, self.level, limits) or ENGLISH.nothing
 
 
 class Annotate(PageRequest):

@@ -49,11 +49,12 @@ from kibitz.comment.decoder.corpus import (
 )
 from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Sampling, WordsCard
 from kibitz.comment.decoder.scraper import Site, collect
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, label, score_before
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
+from kibitz.comment.words.languages import ENGLISH
+from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import Stop, graceful_stop, progress, say
 from kibitz.core.workers import processors
@@ -164,7 +165,7 @@ def say_of(
                 scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
                 scene = _scene_in(game, case.move, engines, limits, asks)
-            facts = _report(scene, voice.speaker(level), level, case.name)
+            facts = _report(scene, voice.speaker(level, ENGLISH), level, case.name)
             rows.append(facts)
             if not json:
                 _print(facts)

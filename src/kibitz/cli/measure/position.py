@@ -429,8 +429,8 @@ def comment(*, rounds: Rounds = 5, json: JsonFlag = False) -> int:
     from chess import Move
 
     from kibitz.comment.decoder.comments import SUITE
-    from kibitz.comment.english.comment import Speaker
     from kibitz.comment.facts import Scene
+    from kibitz.comment.words.speaker import Speaker
     from kibitz.position.board import Board
 
     at_least(1, rounds=rounds)

@@ -22,8 +22,8 @@ from kibitz.apps.lichess.delivery import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
 from kibitz.comment.annotate import scene_on
-from kibitz.comment.english.comment import Speaker
 from kibitz.comment.judge import Label, label
+from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import dated
 from kibitz.core.journal import GrowingFile

@@ -15,9 +15,10 @@ from kibitz.comment.claims.outlook import outlooks
 from kibitz.comment.decoder.file import Decoder, Sampling
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
-from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.select import LEVELS, Level, Memory, worth_saying
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.position.board import Board
 
 TRIES = 8  # texts that are sampled for a move
@@ -87,7 +88,7 @@ class DecodedSpeaker(Speaker):
 def decoded_words(decoder: Decoder, sampling: Sampling, tally: Tally) -> Words:
     """The words of a decoder, for a `Style`."""
 
-    def speaker(level: Level) -> Speaker:
+    def speaker(level: Level, _: Language) -> Speaker:
         return DecodedSpeaker(level, decoder, sampling, tally)
 
     return Words(f"{decoder.card.name} ({sampling.method})", speaker)

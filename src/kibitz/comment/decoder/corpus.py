@@ -23,9 +23,9 @@ import msgspec
 from kibitz.comment.annotate import Style, Words, annotate
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
-from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene, played
 from kibitz.comment.select import Level
+from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.core.errors import DamagedFileError, shorten
 from kibitz.core.files import Location, atomic_write
 from kibitz.core.unpacking import open_unpacked
@@ -211,7 +211,7 @@ def own_examples(game: Game, engine: Engine, style: Style, source: str = "") -> 
                 )
             )
 
-    words = Words(TABLE, lambda level: _Recorder(level, keep))
+    words = Words(TABLE, lambda level, _: _Recorder(level, keep))
     annotate(game, engine, replace(style, words=words))
     return found
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.english import english as language
-from kibitz.comment.english.comment import Comment, claim_key, claim_slots, scores
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label, standing
 from kibitz.comment.select import kind_of
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
+from kibitz.comment.words.speaker import Comment
 
 SIDES = ("mover", "other")  # which the head of the text tells
 MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}
@@ -69,12 +70,12 @@ def _bare(claim: Claim, scene: Scene) -> str:
     if isinstance(claim, fault.Turns):
         return f"Turns {claim.had} {claim.has}"
     key, slots = claim_key(claim, scene), claim_slots(claim, scene)
-    tables = (language.PREDICATES, language.FAULTS)
+    tables = (ENGLISH.predicates, ENGLISH.faults)
     texts = [
         one for table in tables for name in (key, kind_of(claim)) for one in table.get(name, ())
     ]
     names = dict.fromkeys(name for text in texts for name in re.findall(r"\{(\w+)\}", text))
     told = [f"{name}={slots[name]}" for name in names if slots.get(name) and name not in SIDES]
     if isinstance(claim, (fault.Allows, fault.Better)) and not claim.why:
-        told += [f"{name}={value}" for name, value in language.worth(*scores(scene)).items()]
+        told += [f"{name}={value}" for name, value in worth(scores(scene)).items()]
     return " ".join([key, *told])

@@ -21,10 +21,11 @@ from kibitz.comment.check.text import KIND, MOVE, NAMED, kind_named, sentences
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
-from kibitz.comment.english import english as language
-from kibitz.comment.english.comment import Comment, claim_key, claim_slots, scores
 from kibitz.comment.facts import Scene
 from kibitz.comment.select import kind_of
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
+from kibitz.comment.words.speaker import Comment
 
 # More ways to say what is in the language's table. A name with a star stands for all keys that
 # begin so; those of `SEEN` are no claims but what the board shows of the move itself.
@@ -138,14 +139,14 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
     """The sentences in which a claim about a bad move can be made."""
     slots = claim_slots(claim, scene)
     if isinstance(claim, fault.Turns):
-        keys, table = [f"{claim.had}.{claim.has}"], language.TURNS
+        keys, table = [f"{claim.had}.{claim.has}"], ENGLISH.turns
     else:
-        name, table = kind_of(claim), language.FAULTS
+        name, table = kind_of(claim), ENGLISH.faults
         keys = [f"{name}.1"] if getattr(claim, "moves", 0) == 1 else [name]
         keys += [f"{name}.why", f"{name}.chance"]
         values = scores(scene) if isinstance(claim, (fault.Allows, fault.Better)) else ()
         if values:
-            keys, slots = [*keys, f"{name}.worth"], slots | language.worth(*values)
+            keys, slots = [*keys, f"{name}.worth"], slots | worth(values)
         if isinstance(claim, fault.Allows):
             slots["line"] = fault.answer_line(scene)
     for key in keys:
@@ -160,7 +161,7 @@ def _subject_fits(subject: re.Match[str], scene: Scene, about_move: bool) -> boo
     if named["again"]:
         return about_move
     if named["side"]:
-        return named["side"] == language.SIDES[scene.mover]
+        return named["side"] == ENGLISH.sides[scene.mover]
     if named["kind"]:
         kinds = {scene.piece.kind, scene.before.piece_type_at(scene.move.from_square)}
         here = chess.square_name(scene.landed)
@@ -194,7 +195,7 @@ def _patterns(
     """All ways to state some claims, and what the board shows of the move."""
     for claim in claims:
         own, name = claim_key(claim, scene), kind_of(claim)
-        for key, texts in (*language.PREDICATES.items(), *language.BEGINNER.items(), *ALSO.items()):
+        for key, texts in (*ENGLISH.predicates.items(), *ENGLISH.beginner.items(), *ALSO.items()):
             star = key.endswith("*") and own.startswith(key[:-1])
             if key in SEEN or not (key == own or star or (key == name and _is_plain(own))):
                 continue
@@ -203,7 +204,7 @@ def _patterns(
                 if pattern is not None:
                     yield claim, key, pattern
     if scene.taken is not None:
-        piece = language.unit(scene.taken.kind, chess.square_name(scene.taken.square))
+        piece = ENGLISH.unit(scene.taken.kind, chess.square_name(scene.taken.square))
         yield from ((None, SEEN[0], _filled(text, {"piece": piece})) for text in ALSO[SEEN[0]])
     shown = (scene.after.is_check(), scene.before.is_castling(scene.move))
     for key, is_so in zip(SEEN[1:], shown, strict=True):
@@ -212,7 +213,7 @@ def _patterns(
 
 def _is_plain(key: str) -> bool:
     """Whether the table has no texts for a key, so that those of its kind stand for it."""
-    return key not in language.PREDICATES
+    return key not in ENGLISH.predicates
 
 
 def _pattern(text: str, slots: dict[str, str]) -> re.Pattern[str] | None:
@@ -263,8 +264,8 @@ def _unproved(sentence: str) -> str:
 @cache
 def _general() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Every text with anything in its braces, the longest first."""
-    turns = {f"Turns.{key}": texts for key, texts in language.TURNS.items()}
-    tables = (ALSO, language.PREDICATES, language.BEGINNER, language.FAULTS, turns)
+    turns = {f"Turns.{key}": texts for key, texts in ENGLISH.turns.items()}
+    tables = (ALSO, ENGLISH.predicates, ENGLISH.beginner, ENGLISH.faults, turns)
     texts = [(key, one) for table in tables for key, found in table.items() for one in found]
     texts.sort(key=lambda one: -len(SLOT.sub("", one[1])))
     found = []

@@ -20,10 +20,11 @@ import chess.pgn
 import chess.svg
 
 from kibitz import __version__
-from kibitz.comment.english.story import STORY, told_by, white_value
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Label, accuracy, key_moments
 from kibitz.comment.openings import opening_in
+from kibitz.comment.words.languages import ENGLISH
+from kibitz.comment.words.story import told_by, white_value
 from kibitz.core.files import Location, atomic_write
 from kibitz.position.pgn import Game, eval_of, text_of
 
@@ -156,7 +157,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
     sides = [labels[0 if first_white is white else 1 :: 2] for white in (True, False)]
     main = [tree, *tree.mainline()]
     keys = key_moments(told.values, told.labels) if told else []
-    story = shown(tree.comment).split(STORY["accuracy"][0].partition("{")[0])[0]
+    story = shown(tree.comment).split(ENGLISH.story["accuracy"][0].partition("{")[0])[0]
     return {
         "white": tags.get("White", "?"),
         "black": tags.get("Black", "?"),

@@ -1,75 +1,10 @@
-"""Every word that commentary says, in English; a module with the same names is another language.
+"""What is said of a move in English.
 
 Texts of claims are predicates: "forks {targets}" follows "This", "23.Nf3+" or "which". Names in
-braces are fields of the claim, or what `words` adds to them: {mover}, {other}, {move}, {unit}.
+braces are fields of the claim, or what `words/slots.py` adds to them: {mover}, {other}, {move}.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-from kibitz.comment.english.mistakes import FAULTS as FAULTS
-from kibitz.comment.english.mistakes import TURNS as TURNS
-
-PIECES = {1: "pawn", 2: "knight", 3: "bishop", 4: "rook", 5: "queen", 6: "king"}
-SIDES = {True: "White", False: "Black"}
-NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight")
-AND = " and "
-
-
-def joined(texts: Sequence[str]) -> str:
-    """A list in words: a, b and c."""
-    if len(texts) < 2:
-        return "".join(texts)
-    return ", ".join(texts[:-1]) + AND + texts[-1]
-
-
-def unit(kind: int, square: str) -> str:
-    """A piece on its square."""
-    return "the king" if kind == 6 else f"the {PIECES[kind]} on {square}"
-
-
-def haul(kinds: Sequence[int]) -> str:
-    """Pieces that are won: a rook and two pawns."""
-    counted = [(kind, list(kinds).count(kind)) for kind in sorted(set(kinds), reverse=True)]
-    return joined(
-        [f"{NUMBERS[count]} {PIECES[kind]}{'s' if count > 1 else ''}" for kind, count in counted]
-    )
-
-
-def gift(lost: Sequence[int], won: Sequence[int]) -> str:
-    """Material that is given: a knight for two pawns."""
-    if tuple(lost) == (4,) and tuple(won) in ((2,), (3,)):
-        return "the exchange"
-    given = "the queen" if tuple(lost) == (5,) else haul(lost)
-    return f"{given} for {haul(won)}" if won else given
-
-
-def worth(*scores: int) -> dict[str, str]:
-    """The scores of two moves in pawns."""
-    texts = [score(one) for one in scores]
-    return dict(zip(("had", "has"), texts, strict=True)) if texts else {}
-
-
-def score(centipawns: int) -> str:
-    """A score in pawns."""
-    return f"{centipawns / 100:+.2f}".replace("-", "\u2212")
-
-
-def no_escape(blocked: Sequence[str], covered: Sequence[str]) -> str:
-    """Why a king has no square to go to."""
-    shut = f"its own men stand on {joined(blocked)}" if blocked else ""
-    verb = "are" if len(covered) > 1 else "is"
-    return ", and ".join([one for one in (shut, f"{joined(covered)} {verb} attacked") if one])
-
-
-def count(number: int) -> str:
-    """A small number in words."""
-    words = ("none", "one", *NUMBERS[2:])
-    return words[number] if number < len(words) else str(number)
-
-
-# --- what is said of a move -----------------------------------------------------------------------
 
 PREDICATES: dict[str, tuple[str, ...]] = {
     "Fork": ("forks {targets}", "hits {targets} at once", "attacks both {targets}"),
@@ -401,30 +336,3 @@ BEGINNER: dict[str, tuple[str, ...]] = {
     ),
     "Wins.exchange": ("wins a rook for a minor piece",),
 }
-
-# --- sentences ------------------------------------------------------------------------------------
-
-PLAYED = ("This {0}.", "{move} {0}.")
-PLAYED_MORE = ("It also {0}.", "At the same time it {0}.")
-PLAYED_BUT = ("But it {0}.",)  # one of the two speaks against the move
-BOTH = "{0} and {1}"
-BUT = "{0}, but {1}"
-SO = "{0}, and so {1}"  # what a tactic wins
-
-OPENING = ("{name} ({eco}).",)
-THEORY = (
-    "{move} leaves the openings that have a name.",
-    "With {move} the game leaves the lines that have a name.",
-    "No named opening goes on with {move}.",
-    "{move} is a step away from the named openings.",
-    "With {move} the named openings end.",
-    "{move} goes beyond the lines that have a name.",
-)
-
-ENDS: dict[str, str] = {
-    "stalemate": "Stalemate: {side} to move has no legal move and is not in check.",
-    "material": "A draw: neither side has the material to mate.",
-    "repetition": "The position occurs for the {count} time.",
-    "fifty": "Fifty moves have gone by without a capture or a pawn move.",
-}
-ORDINALS = {3: "third", 4: "fourth", 5: "fifth"}

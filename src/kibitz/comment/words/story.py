@@ -1,4 +1,4 @@
-"""The story of a game: what it tells, and its sentences."""
+"""The story of a game in a paragraph: its opening, where it turned, how it ended."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut
 from kibitz.comment.claims.positional import is_pawn_ending
-from kibitz.comment.english import english as language
-from kibitz.comment.english.comment import Comment
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
     BETTER,
@@ -34,128 +32,11 @@ from kibitz.comment.judge import (
     value_of,
 )
 from kibitz.comment.openings import Opening, opening_in
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.speaker import Comment
 from kibitz.position.pgn import eval_of, main_turns
 from kibitz.search.report import Score
-
-STORY: dict[str, tuple[str, ...]] = {
-    "opening": ("The opening was the {name} ({eco}).", "They played the {name} ({eco})."),
-    "calm": (
-        "Until move {number} neither side was better.",
-        "The game was level for {before} moves.",
-        "For {before} moves little separated the two.",
-    ),
-    "outplayed": (
-        "All in all {side} outplayed {other} {where}.",
-        "{where} it was {side} who found the better moves, one after the other.",
-        "Move by move {side} got the better of {other} {where}.",
-    ),
-    # of the turning points, by the standing of the mover before and after: see judge.standing
-    "2.1": ("{move}{why} let {side} back into the game.", "{move}{why} made the win harder."),
-    "2.0": (
-        "With {move}{why} {mover} let a win slip.",
-        "{move}{why} threw a win away.",
-        "{mover} was winning until {move}{why}.",
-    ),
-    "2.-1": (
-        "{mover} was winning, but {move}{why} turned the game round.",
-        "{move}{why} turned a win into the worse game.",
-    ),
-    "2.-2": (
-        "{mover} was winning, but {move}{why} turned the game round.",
-        "{move}{why} turned a win into a lost game.",
-    ),
-    "1.0": (
-        "{mover}'s advantage was gone after {move}{why}.",
-        "{move}{why} gave {mover}'s advantage back.",
-        "{mover} was better until {move}{why}.",
-    ),
-    "1.-1": ("{move}{why} turned the better game into the worse one for {mover}.",),
-    "1.-2": (
-        "{move}{why} turned the better game into a lost one for {mover}.",
-        "{mover} stood better, but {move}{why} handed the game to {side}.",
-    ),
-    "0.-1": (
-        "{move}{why} gave {side} the better game.",
-        "{mover} erred with {move}{why}, and {side} was better.",
-        "{side} got the upper hand after {move}{why}.",
-    ),
-    "0.-2": (
-        "{move}{why} cost {mover} a level game.",
-        "In a level position {mover} went wrong with {move}{why}.",
-        "{mover} held the balance until {move}{why}.",
-    ),
-    "-1.-2": (
-        "{move}{why} made a difficult position a lost one.",
-        "{mover} was worse already when {move}{why} lost the game's thread.",
-    ),
-    "rises": ("{mover} found {move}, and the game turned.", "{move} changed the game."),
-    "decided": ("The decisive mistake was {move}{why}.", "{move}{why} decided the game."),
-    "right": ("{step} would have {kept}.", "There was {step}, which would have {kept}."),
-    "kept.2": ("kept the win",),
-    "kept.1": ("kept the better game",),
-    "kept.0": ("held the balance",),
-    "kept.-1": ("kept {mover} in the game",),
-    "edge": ("From {move} on {side} was better.", "After {move} {side} was better to the end."),
-    "edge.bad": ("{move}{why} gave {side} the edge for good.",),
-    "swings": ("The advantage changed hands {count} times.",),
-    "worst": ("Nothing cost {mover} more than {move}{why}.", "{mover}'s worst was {move}{why}."),
-    "mated": (", which allowed mate,",),
-    "lost": (", which lost {won},",),
-    "missed": (", which missed a mate,",),
-    "opening phase": ("in the opening",),
-    "middlegame phase": ("in the middlegame",),
-    "endgame phase": ("in the endgame",),
-    "regained": ("In the moves that followed {winner} took over.",),
-    "regained.slowly": (
-        "In the moves that followed {winner} took over.",
-        "After that the game slipped to {winner} in small steps.",
-    ),
-    "gradual": (
-        "No single move decided the game: bit by bit {winner} got the upper hand.",
-        "There was no one mistake to name; {winner} made more of small things.",
-    ),
-    "still": (
-        "Neither side made a mistake that changed how the game stood.",
-        "The balance never shifted far.",
-    ),
-    "mate": ("{winner} mated on move {number}.",),
-    "time": ("{loser} lost on time on move {number}.",),
-    "time.won": ("{loser} lost on time on move {number}, in a winning position.",),
-    "won.level": (
-        "{winner} won on move {number}, from a position that looks level.",
-        "{winner} was given the point on move {number}, with the game still level.",
-    ),
-    "won.odd": ("{winner} won on move {number}, though {loser} was better in the last position.",),
-    "won": ("{winner} won on move {number}{up}.", "After {number} moves {winner} had won{up}."),
-    "resigned": ("{loser} resigned on move {number}{down}.",),
-    "resigned.odd": ("{loser} resigned on move {number}, in the better position.",),
-    "resigned.level": ("{loser} resigned on move {number}, from a position that looks level.",),
-    "up": (", {material} up",),
-    "down": (", {material} down",),
-    "drawn": ("It ended in a draw on move {number}.", "A draw was the result on move {number}."),
-    "drawn.repetition": ("A draw by repetition ended it on move {number}.",),
-    "drawn.check": ("Perpetual check by {winner} made it a draw on move {number}.",),
-    "drawn.stalemate": ("Stalemate on move {number} made it a draw.",),
-    "drawn.material": ("It was a draw on move {number}, with too little material left to mate.",),
-    "drawn.fifty": ("A draw by the fifty-move rule ended it on move {number}.",),
-    "drawn.won": ("A draw on move {number} ended it, though {winner} was winning.",),
-    "open": ("The record ends with move {number}.",),
-    "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
-    "counts": ("{side}: {counts}.",),
-    "habit": ("{side} can take home: {count} of {total} bad moves {habit}.",),
-    "habit.hangs": ("left something to be taken, so look at what is unguarded before moving",),
-    "habit.threats": ("did not meet a threat, so ask what the last move wants",),
-    "habit.mated": ("allowed a mate, so look at the checks against the king first",),
-    "habit.mates": ("missed a mate, so look at every check",),
-    "habit.gains": ("passed by material that could be won, so look at every capture",),
-}
-LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}
-
-
-# --- the story ------------------------------------------------------------------------------------
-#
-# The story of a game in a paragraph: its opening, where it turned, how it ended.
-
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
 BAD = (Label.MISTAKE, Label.BLUNDER)
@@ -202,7 +83,9 @@ def white_value(score: chess.engine.PovScore) -> float:
     return 1.0 if mate > 0 or (mate == 0 and score.turn == chess.BLACK) else -1.0
 
 
-def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
+def story_of(
+    tree: chess.pgn.Game, told: Told, comments: Sequence[Comment], language: Language = ENGLISH
+) -> str:
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
     boards = _boards(tree)
@@ -212,11 +95,11 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     if decides is not None:
         points = sorted({decides, *(ply for ply in points if ply < decides)})
     points = points or _worst(tree, told)
-    teller = Teller(len(nodes))
+    teller = Teller(len(nodes), language)
     texts: list[str] = []
     if told.opening is not None:
         opening = told.opening
-        texts.append(teller.say("opening", name=opening.name, eco=opening.eco))
+        texts.append(teller.say("opening", name=language.opening(opening.name), eco=opening.eco))
     first = points[0] if points else 0
     if first >= CALM and not any(map(standing, told.values[: first + 1])):
         number = boards[first].fullmove_number
@@ -227,7 +110,7 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         texts.append(teller.say("swings", count=str(swings)))
     final = standing(told.values[-1])
     for ply in sorted({*points, *([] if edge is None else [edge])}):
-        move = step(boards[ply], nodes[ply].move).text
+        move = language.notation(step(boards[ply], nodes[ply].move).text)
         clear = ply == decides or _is_clear(ply, boards, told)
         form = "decided" if ply == decides else "" if clear else "worst"
         if ply not in points:
@@ -241,13 +124,13 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
             slow = not _errs(told.labels[points[-1] + 1 :] if points else told.labels)
             kind += ".slowly" if points and slow else ""
             if points or slow:
-                texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
+                texts.append(teller.say(kind, winner=language.sides[final > 0]))
         elif not final and not turns and not _errs(told.labels):
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
-    texts.append(_accuracies(tree, told))
+    texts.append(_accuracies(tree, told, teller))
     for tell in (_counts, partial(_habit, comments)):
-        texts += [text for side in (True, False) if (text := tell(nodes, told, side))]
+        texts += [text for side in (True, False) if (text := tell(nodes, told, side, teller))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
 
 
@@ -312,12 +195,12 @@ def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
 class Teller:
     """Says sentences of the table, no form twice as long as there is another."""
 
-    def __init__(self, start: int) -> None:
-        self._used, self._start = Counter[str](), start
+    def __init__(self, start: int, language: Language = ENGLISH) -> None:
+        self.language, self._used, self._start = language, Counter[str](), start
 
     def say(self, key: str, /, **slots: str) -> str:
         """A sentence with its slots filled; the game's length decides which form comes first."""
-        forms = STORY[key]
+        forms = self.language.story.get(key, ("",))
         number = (self._start + self._used[key]) % len(forms)
         self._used[key] += 1
         return forms[number].format(**slots).replace(",.", ".").replace(",,", ",")
@@ -327,24 +210,24 @@ def _turn(
     ply: int, move: str, white: bool, told: Told, comment: Comment, form: str, teller: Teller
 ) -> str:
     """What a turning point did, and what was right; `form` names the sentence, if it fits."""
-    sign = 1 if white else -1
+    sign, language = 1 if white else -1, teller.language
     had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
-    names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
+    names = {"mover": language.sides[white], "side": language.sides[not white]}
     key = f"{had}.{has}"
-    key = key if key in STORY else "rises" if has > had else "worst"
+    key = key if key in language.story else "rises" if has > had else "worst"
     key = form or key
     if form == "edge":
-        names["side"] = language.SIDES[told.values[-1] > 0]
+        names["side"] = language.sides[told.values[-1] > 0]
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
     if (
         better
         and form in ("", "decided")
-        and f"kept.{had}" in STORY
+        and f"kept.{had}" in language.story
         and stands_clear(told.values[ply])
     ):
         kept = teller.say(f"kept.{had}", **names)
-        text += " " + teller.say("right", step=better, kept=kept)
+        text += " " + teller.say("right", step=language.notation(better), kept=kept)
     return text
 
 
@@ -355,7 +238,7 @@ def _because(comment: Comment, teller: Teller) -> str:
         return teller.say("mated")
     won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
     if won is not None:
-        return teller.say("lost", won=language.haul(won))
+        return teller.say("lost", won=teller.language.haul(won))
     return teller.say("missed") if MissesMate in kinds else ""
 
 
@@ -382,21 +265,22 @@ def _outplayed(
     name, white = max(gains, key=lambda one: gains[one])
     if gains[name, white] < OUTPLAYED:
         return ""
-    side, other, where = language.SIDES[white], language.SIDES[not white], f"{name} phase"
-    return teller.say("outplayed", side=side, other=other, where=teller.say(where))
+    sides, where = teller.language.sides, teller.say(f"{name} phase")
+    return teller.say("outplayed", side=sides[white], other=sides[not white], where=where)
 
 
 def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, teller: Teller) -> str:
     """How the game ended, by its last position, its tags and how it stood."""
     result, final = tree.headers.get("Result", "*"), standing(told.values[-1])
+    sides = teller.language.sides
     slots, last = {"number": str(boards[-2].fullmove_number)}, boards[-1]
     if last.is_checkmate() and result == "*":
-        return teller.say("mate", winner=language.SIDES[not last.turn], **slots)
+        return teller.say("mate", winner=sides[not last.turn], **slots)
     if result not in ("1-0", "0-1"):
         kind = "drawn" if result == "1/2-1/2" else "open"
         checks = [one.is_check() for one in boards[-1 : -2 * CHECKS : -2]]
         if kind == "drawn" and last.is_repetition(3) and all(checks) and len(checks) == CHECKS:
-            return teller.say("drawn.check", winner=language.SIDES[not last.turn], **slots)
+            return teller.say("drawn.check", winner=sides[not last.turn], **slots)
         by_rule = {
             "stalemate": last.is_stalemate(),
             "material": last.is_insufficient_material(),
@@ -407,11 +291,11 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
         rules = [rule for rule, holds in by_rule.items() if holds and kind == "drawn"]
         reason = "won" if "won" in rules else next(iter(rules), "")
         key = f"{kind}.{reason}" if reason else kind
-        return teller.say(key, winner=language.SIDES[final > 0], **slots)
+        return teller.say(key, winner=sides[final > 0], **slots)
     white_won = result == "1-0"
-    names = {"winner": language.SIDES[white_won], "loser": language.SIDES[not white_won]}
+    names = {"winner": sides[white_won], "loser": sides[not white_won]}
     for key in ("up", "down"):
-        more = _more(last, white_won) if final == (2 if white_won else -2) else ""
+        more = _more(last, white_won, teller) if final == (2 if white_won else -2) else ""
         slots[key] = teller.say(key, material=more) if more else ""
     tags = tree.headers
     ended = tags.get("Termination", "").lower()
@@ -426,7 +310,7 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
     return teller.say(kind, **names, **slots)
 
 
-def _more(board: chess.Board, white: bool) -> str:
+def _more(board: chess.Board, white: bool, teller: Teller) -> str:
     """What a side has more, where the other has nothing more and nothing hangs."""
     gain = force.gain(board)
     more = Counter(
@@ -437,31 +321,36 @@ def _more(board: chess.Board, white: bool) -> str:
     )
     if gain is None or gain >= LEAST or min(more.values()) < 0:
         return ""
-    return language.haul(list(more.elements()))
+    return teller.language.haul(list(more.elements()))
 
 
-def _accuracies(tree: chess.pgn.Game, told: Told) -> str:
+def _accuracies(tree: chess.pgn.Game, told: Told, teller: Teller) -> str:
     white, black = accuracy(told.values, tree.board().turn == chess.WHITE)
     if white is None or black is None:
         return ""
-    return STORY["accuracy"][0].format(white=round(white), black=round(black))
+    return teller.say("accuracy", white=str(round(white)), black=str(round(black)))
 
 
-def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> str:
+def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool, teller: Teller) -> str:
     """How many bad moves of each kind a side has made."""
     first = nodes[0].parent.board().turn == white
     made = told.labels[0 if first else 1 :: 2]
-    texts = []
+    texts, language = [], teller.language
     for mark in (Label.INACCURACY, Label.MISTAKE, Label.BLUNDER):
         count = made.count(mark)
         if count:
-            texts.append(f"{count} {LABELS[int(mark)][count > 1]}")
-    side = language.SIDES[white]
-    return STORY["counts"][0].format(side=side, counts=language.joined(texts)) if texts else ""
+            texts.append(f"{count} {language.labels[int(mark)][count > 1]}")
+    if not texts:
+        return ""
+    return teller.say("counts", side=language.sides[white], counts=language.joined(texts))
 
 
 def _habit(
-    comments: Sequence[Comment], nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool
+    comments: Sequence[Comment],
+    nodes: Sequence[chess.pgn.ChildNode],
+    told: Told,
+    white: bool,
+    teller: Teller,
 ) -> str:
     """What most of a side's bad moves have in common, if it is more than one."""
     start = 0 if nodes[0].parent.board().turn == white else 1
@@ -478,5 +367,5 @@ def _habit(
     if not kinds or max(kinds.values()) < HABIT:
         return ""
     name, count = kinds.most_common(1)[0]
-    texts = {"habit": STORY[f"habit.{name}"][0], "side": language.SIDES[white]}
-    return STORY["habit"][0].format(count=count, total=len(marked), **texts)
+    texts = {"habit": teller.say(f"habit.{name}"), "side": teller.language.sides[white]}
+    return teller.say("habit", count=str(count), total=str(len(marked)), **texts)

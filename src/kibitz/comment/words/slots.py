@@ -1,0 +1,182 @@
+"""What stands in the braces of a language's texts for a claim, and which texts are a claim's."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import chess
+
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outcomes, outlook
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
+from kibitz.comment.select import kind_of
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.language import Language
+
+
+def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dict[str, str]:
+    """What stands in the braces of the texts for a claim."""
+    slots = {"mover": language.sides[scene.mover], "other": language.sides[not scene.mover]}
+    for one in fields(claim):
+        slots |= _spelled(one.name, getattr(claim, one.name), language)
+    if isinstance(claim, merit.Threatens):
+        taker = scene.after.piece_type_at(claim.step.move.from_square)
+        slots["taker"] = language.pieces[taker or chess.PAWN]
+    if isinstance(claim, outlook.Scored):
+        slots["score"] = language.score(claim.centipawns)
+    if isinstance(claim, (outcomes.TakesBack, outcomes.Runs)):
+        piece = claim.piece if isinstance(claim, outcomes.TakesBack) else claim.pawn
+        slots |= _spelled("piece", piece, language)
+    if isinstance(claim, outlook.NoEscape):
+        squares = ([*map(chess.square_name, one)] for one in (claim.blocked, claim.covered))
+        slots["why"] = language.no_escape(*squares)
+    if isinstance(claim, GivesUp):
+        slots["gift"] = language.gift(claim.lost, claim.won)
+    return slots | (_spelled_feature(claim, language) if isinstance(claim, Feature) else {})
+
+
+def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
+    """Centipawns for White by the best move and by the one made.
+
+    Nothing where a mate is near, nor where a repetition may be all that there is to a level score.
+    """
+    if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
+        return ()
+    if not scene.has.score.amount:
+        return ()
+    sign = 1 if scene.mover else -1
+    return sign * scene.had.score.amount, -sign * scene.has.score.amount
+
+
+def claim_key(claim: Claim, scene: Scene) -> str:
+    """The name of the texts for a claim: its class, and what makes a difference in words."""
+    name = kind_of(claim)
+    match claim:
+        case tactic.Fork() if len(claim.targets) > 2:
+            name += ".many"
+        case tactic.Pins() if claim.to.kind == chess.KING:
+            name += ".king"
+        case tactic.Discovers() if claim.target.kind == chess.KING:
+            name += ".check"
+        case tactic.Deflects():
+            form = ".overloaded" if claim.was_taken and claim.target else ""
+            name += form if claim.target else ".square"
+        case tactic.Mates() if claim.pattern:
+            name += f".{claim.pattern}"
+        case tactic.Mates() if claim.guard:
+            name += ".guarded"
+        case GivesUp(aim=aim) if aim:
+            name += f".{aim}1" if claim.moves == 1 else f".{aim}"
+        case merit.MateIn(moves=1):
+            name += ".1"
+        case merit.Wins((4,), (2,) | (3,)):
+            name += ".exchange"
+        case merit.Wins(won=()):
+            name += ".some"
+        case merit.Verdict(result):
+            name += f".{result}"
+        case merit.Nets((4,), (2,) | (3,)):
+            name += ".exchange"
+        case merit.Wins() | merit.Nets() if claim.lost:
+            name += ".for"
+        case merit.Threatens(target=None) | merit.Parries(target=None):
+            name += ".mate"
+        case merit.Threatens(target=Unit() as target):
+            name += _why_threatened(scene.after, claim.step, target)
+        case merit.OnlyMove(hard=True):
+            name += ".hard"
+        case fault.Keeps() | outlook.Leaves() | grades.OnlyGood():
+            name += f".{claim.has}"
+        case outlook.Marked():
+            name += f".{int(claim.mark)}"
+        case changed.TakesFile(open=False):
+            name += ".half"
+        case changed.Seventh() if not scene.mover:
+            name += ".black"
+    return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
+
+
+def _outcome_key(claim: Claim) -> str:
+    """The same of what a move leads to, which has a line or none."""
+    name = kind_of(claim)
+    match claim:
+        case outcomes.ComesOut(won, lost):
+            exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
+            name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
+        case outcomes.Draws(how):
+            name += f".{how}"
+    return f"{name}.line" if vars(claim).get("line") else name
+
+
+def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
+    """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
+    taker = board.piece_type_at(step.move.from_square)
+    if target.kind == chess.QUEEN != taker:
+        return ".more"
+    taken = played(board, chess.Move.null(), step.move)
+    if not is_defended(board, target.square) and not taken.attackers(taken.turn, target.square):
+        return ".loose"
+    return ".more" if taker is not None and WORTH[taker] < target.worth else ""
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def _spelled(name: str, value: object, language: Language) -> dict[str, str]:
+    """A field of a claim in words."""
+    if isinstance(value, Unit):
+        square = chess.square_name(value.square)
+        short = {"kind": language.pieces[value.kind], "at": square, "square": square}
+        short |= {"side": language.sides[value.white], "file": square[0]}
+        return {name: language.unit(value.kind, square), **short}
+    if isinstance(value, Step):
+        return {name: language.notation(value.text), "at": chess.square_name(value.move.to_square)}
+    if isinstance(value, bool):
+        return {"side": language.sides[value]} if name == "white" else {}
+    if isinstance(value, int):
+        if name in ("square", "file"):
+            return {name: chess.square_name(value)[: 2 if name == "square" else 1]}
+        return {name: str(value)}
+    if isinstance(value, tuple) and value and isinstance(value[0], Unit):
+        units = [language.unit(one.kind, chess.square_name(one.square)) for one in value]
+        return {name: language.joined(units)}
+    if isinstance(value, str):
+        return {name: language.opening(value) if name == "opening" else language.notation(value)}
+    if isinstance(value, tuple) and name in ("won", "lost"):
+        return {name: language.haul(value)}
+    return {}
+
+
+def _spelled_feature(feature: Feature, language: Language) -> dict[str, str]:
+    """What a feature is about, in words."""
+    slots = _spelled("piece", feature.pieces[0], language) if feature.pieces else {}
+    last = _spelled("piece", feature.pieces[-1], language) if feature.pieces else {}
+    slots |= {"own": last.get("kind", ""), "by": last.get("piece", "")}
+    slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
+    if feature.square is not None:
+        slots |= {
+            "square": chess.square_name(feature.square),
+            "file": "abcdefgh"[feature.square & 7],
+        }
+    if feature.name == "imbalance":
+        middle = feature.counts.index(0)
+        slots["has"] = language.haul(feature.counts[:middle])
+        slots["against"] = language.haul(feature.counts[middle + 1 :])
+    elif feature.name in ("trades_ahead", "offers_trade"):
+        slots["kinds"] = language.plural(feature.counts[0])
+    else:
+        slots |= {
+            f"count{number}": language.number(one) for number, one in enumerate(feature.counts)
+        }
+    return {**slots, "side": language.sides[feature.white]}
+
+
+def worth(scores: tuple[int, int] | tuple[()], language: Language = ENGLISH) -> dict[str, str]:
+    """The scores of two moves in pawns."""
+    return dict(zip(("had", "has"), map(language.score, scores), strict=True)) if scores else {}

@@ -1,0 +1,188 @@
+"""Says the proved claims that matter most to a reader, each once in a game, in varied sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.faults import answer_line
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import standing
+from kibitz.comment.select import FEATURE_WEIGHTS, MUST_PAY, Level, Memory, kind_of
+from kibitz.comment.selection import Selection, remember, select
+from kibitz.comment.words.english import ENGLISH
+from kibitz.comment.words.language import Forms, Language
+from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
+
+
+class Comment(NamedTuple):
+    """What is said of a move, and the claims that are said."""
+
+    text: str = ""
+    claims: tuple[Claim, ...] = ()
+    better: tuple[Claim, ...] = ()  # of them, those about the move that was better
+    reply: tuple[Claim, ...] = ()  # and those about the refutation
+
+
+GAINS = (merit.Wins, merit.Nets)
+
+
+class Speaker:
+    """Makes comments on the moves of one game."""
+
+    def __init__(self, level: Level = "club", language: Language = ENGLISH) -> None:
+        self.level, self.language, self.memory = level, language, Memory()
+        self._used: Counter[str] = Counter()  # texts of the table
+        self.sparing = False  # silent where there is one slight thing to say
+
+    def comment(self, scene: Scene) -> Comment:
+        """What is to be said of a move; empty where there is nothing."""
+        chosen = select(scene, self.memory, self.level, self.sparing)
+        sayable = (claim for claim in chosen.claims if self._says(claim, scene))
+        chosen = chosen._replace(claims=tuple(sayable))
+        text = (
+            self._criticised(scene, chosen) if mark_of(scene) else self.told(scene, chosen.claims)
+        )
+        remember(self.memory, scene, chosen)
+        return Comment(text, *chosen)
+
+    def _says(self, claim: Claim, scene: Scene) -> bool:
+        """Whether the language has a sentence for a claim."""
+        if isinstance(claim, fault.Turns):
+            return f"{claim.had}.{claim.has}" in self.language.turns
+        return type(claim).__name__ in self.language.faults or bool(self._forms(claim, scene))
+
+    def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
+        """What is said of a move: two short claims share a sentence, longer ones have their own."""
+        language, texts = self.language, list[str]()
+        move = language.notation(step(scene.before, scene.move).text)
+        for claim in (one for one in claims if self._says(one, scene)):
+            text = self.predicate(claim, scene, unlike=texts[-1] if texts else "")
+            verb, _, rest = text.partition(" ")
+            against = bool(texts) and _speaks_against(claim, scene) != _speaks_against(
+                claims[0], scene
+            )
+            if not texts:
+                texts.append(text)
+            elif isinstance(claim, GAINS) and isinstance(claims[0], MUST_PAY) and ":" not in text:
+                texts[0] = language.so.format(texts[0], text, verb=verb, rest=rest)
+            elif not language.ends.search(texts[0]):
+                form = language.but if against else language.both
+                texts[0] = form.format(texts[0], text, verb=verb, rest=rest)
+            else:
+                more = language.played_but if against else language.played_more
+                form = self._varied("played more", more)
+                texts.append(form.format(text, verb=verb, rest=rest))
+        if texts:
+            texts[0] = self._varied("played", language.played).format(texts[0], move=move)
+        return " ".join(texts)
+
+    def _criticised(self, scene: Scene, chosen: Selection) -> str:
+        """The cause, what was better, and what it means for the game."""
+        told = any(isinstance(one, fault.Better) and not one.why for one in chosen.claims)
+        texts = [self._fault(scene, claim, told) for claim in chosen.claims]
+        return " ".join(_capital(one) for one in texts)
+
+    def told_alone(self, scene: Scene, claim: Claim) -> str:
+        """A claim as a comment of its own."""
+        if type(claim).__module__ == fault.__name__:
+            return _capital(self._fault(scene, claim, told=False))
+        return self.told(scene, [claim])
+
+    def _fault(self, scene: Scene, claim: Claim, told: bool) -> str:
+        """A sentence about a cause or an alternative; the scores may be told by another."""
+        language, slots = self.language, claim_slots(claim, scene, self.language)
+        if isinstance(claim, fault.Turns):
+            name = f"{claim.had}.{claim.has}"
+            return self._varied(name, language.turns[name]).format(**slots)
+        name, why = type(claim).__name__, ""
+        if isinstance(claim, fault.Allows):
+            slots["line"] = language.notation(answer_line(scene))
+        match claim:
+            case fault.Overlooks():
+                why = self._which(scene.other, claim.why[:1])
+            case fault.Allows():
+                why = self._which(scene.other, claim.why)
+                if not (why or told) and (values := scores(scene)):
+                    name, slots = "Allows.worth", slots | worth(values, language)
+            case fault.Better():
+                why = self._which(scene.instead, claim.why) or self._kept(scene)
+                if claim.step in self.memory.replies:
+                    name, why = "Better.chance", ""
+                elif not why and (values := scores(scene)):
+                    name, slots = "Better.worth", slots | worth(values, language)
+            case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
+                name += ".1"
+        if why:
+            name, slots["why"] = f"{name}.why", why
+        name = name if name in language.faults else name.partition(".")[0]
+        forms = language.faults[name]
+        for twice in language.once:  # one is enough for a sentence
+            if twice in why:
+                forms = tuple(one for one in forms if twice not in one) or forms
+        return self._varied(name, forms).format(**slots)
+
+    def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
+        said = [self.predicate(claim, scene) for claim in claims if self._says(claim, scene)]
+        return self.language.joined(said)
+
+    def _kept(self, scene: Scene) -> str:
+        """What the best move keeps, as a predicate, where that is more than what is left."""
+        if scene.had is None or scene.has is None:
+            return ""
+        keeps = fault.Keeps(standing(scene.had.value))
+        more = keeps.has > standing(-scene.has.value)
+        if not more or not self._forms(keeps, scene) or not keeps.proved(scene):
+            return ""
+        return self.predicate(keeps, scene)
+
+    def _forms(self, claim: Claim, scene: Scene) -> Forms:
+        """The texts of a claim as a predicate; none where the language has none."""
+        key, name, language = claim_key(claim, scene), kind_of(claim), self.language
+        table = language.beginner if self.level == "beginner" else language.predicates
+        for texts, wanted in ((table, key), (table, name), (language.predicates, key)):
+            if wanted in texts:
+                return texts[wanted]
+        return language.predicates.get(name, ())
+
+    def predicate(self, claim: Claim, scene: Scene, unlike: str = "") -> str:
+        """A claim as a predicate: "forks the king and the rook on a8"; not the verb of another."""
+        texts, verb = self._forms(claim, scene), unlike.partition(" ")[0]
+        texts = tuple(one for one in texts if one.split()[0] != verb) or texts
+        slots = claim_slots(claim, scene, self.language)
+        return self._varied(claim_key(claim, scene), texts).format(**slots)
+
+    def _varied(self, key: str, texts: Sequence[str]) -> str:
+        """The text of a table that was used least in this game."""
+        start = (self._used.total() + len(key)) % len(texts)
+        order = [*texts[start:], *texts[:start]]
+        text = min(order, key=lambda one: self._used[one])
+        self._used[text] += 1
+        return text
+
+
+def _speaks_against(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim names a drawback for the side that moved."""
+    match claim:
+        case changed.LosesCastling():
+            return True
+        case changed.IsolatedPawn():
+            return claim.pawn.white == scene.mover
+        case changed.DoubledPawns() | changed.OpensKing():
+            return claim.white == scene.mover
+        case changed.BishopPair():
+            return claim.white != scene.mover
+        case Feature():
+            return FEATURE_WEIGHTS[claim.name].drawback and claim.white == scene.mover
+    return False
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
