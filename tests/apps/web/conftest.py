@@ -12,6 +12,7 @@ import pytest
 
 from kibitz.data.shard import Game, Ply, shard_of, write
 from kibitz.position.board import Board
+from tests.comment.browser import FOUND, Tab, browser
 
 GAMES = """[Event "One"]
 [White "Anna"]
@@ -106,3 +107,12 @@ def server(folder: Path) -> Iterator[Server]:
     found = Server(folder)
     yield found
     found.stop()
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    if FOUND is None:
+        pytest.skip("no Chromium here")
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        found.size(1280, 900)
+        yield found

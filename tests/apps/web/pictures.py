@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from tests.apps.web.conftest import GAMES, Server, files_for_tests
-from tests.apps.web.test_page import choose, press, show, type_move, wait
+from tests.apps.web.steps import choose, press, show, type_move, wait
+from tests.apps.web.test_coach import fill
 from tests.comment.browser import Tab, browser
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -21,7 +22,8 @@ def main() -> None:
     """Draw them all."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        server = Server(files_for_tests(work))
+        fill(work / "games.db")
+        server = Server(files_for_tests(work), "--database", str(work / "games.db"))
         try:
             with browser(work / "profile") as tab:
                 draw(tab, server)
@@ -37,7 +39,15 @@ def draw(tab: Tab, server: Server) -> None:
     tab.js("document.querySelector('.switch').click()")
     searched(tab)
     save(tab, "web-think.webp")
+    tab.size(1280, 620)
+    show(tab, server, "coach")
+    press(tab, "Hint")
+    wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+    type_move(tab, "d4")
+    wait(tab, "document.querySelector('.reasons').innerText.includes('It is mate')")
+    save(tab, "web-coach.webp")
     tab.size(1480, 760)
+    show(tab, server, MIDDLE)
     tab.js("document.querySelectorAll('.think').forEach((one) => { one.open = true; })")
     press(tab, "Compare")
     searched(tab, 2)

@@ -3,124 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.apps.web.conftest import GAMES, PUZZLES, Server
-from tests.comment.browser import FOUND, Tab, browser
+from tests.apps.web.steps import (
+    choose,
+    drag,
+    moves_are,
+    paste,
+    point,
+    press,
+    show,
+    texts,
+    touch,
+    type_move,
+    wait,
+)
+from tests.comment.browser import Tab
 
-PATIENCE = 240_000  # milliseconds in which anything must have happened
 ATTACK = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    if FOUND is None:
-        pytest.skip("no Chromium here")
-    with browser(tmp_path_factory.mktemp("profile")) as found:
-        found.size(1280, 900)
-        yield found
-
-
-def show(tab: Tab, server: Server, view: str, *, keep: bool = False) -> None:
-    """Open a view of the page as a new visitor."""
-    if not keep and server.url in str(tab.js("location.href")):
-        tab.js("localStorage.clear(); sessionStorage.clear()")
-    tab.open(f"{server.url}#{view}")
-    wait(tab, "document.body.dataset.connection === 'open'")
-    wait(tab, "document.querySelector('#view').children.length")
-
-
-def wait(tab: Tab, condition: str) -> None:
-    """Wait until an expression of the page is true."""
-    code = f"""new Promise((done) => {{
-      const end = Date.now() + {PATIENCE};
-      const look = () => {{
-        let found = false;
-        try {{ found = Boolean({condition}); }} catch {{ found = false; }}
-        if (found || Date.now() > end) done(found);
-        else setTimeout(look, 30);
-      }};
-      look();
-    }})"""
-    assert tab.js(code), f"{condition}: {tab.js('document.body.innerText')}"
-
-
-def press(tab: Tab, text: str, within: str = "#view") -> None:
-    """Click the button with a text."""
-    buttons = f"[...document.querySelectorAll({json.dumps(within + ' button')})]"
-    found = f"{buttons}.find((one) => one.innerText === {json.dumps(text)} && one.offsetParent)"
-    wait(tab, found)
-    tab.js(f"{found}.click()")
-
-
-def texts(tab: Tab, selector: str) -> list[str]:
-    found = tab.js(
-        f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"
-    )
-    assert isinstance(found, list)
-    return found
-
-
-def moves_are(tab: Tab, *sans: str) -> None:
-    """Wait until the list of moves has these."""
-    found = "[...document.querySelectorAll('#view .moves .move')].map((one) => one.innerText)"
-    bare = f"{found}.map((one) => one.replace(/^\\d+[.…]/, '')).join(' ')"
-    wait(tab, f"{bare} === {json.dumps(' '.join(sans))}")
-
-
-def point(tab: Tab, square: str) -> tuple[float, float]:
-    """Where the middle of a square is, White below."""
-    box = tab.js(
-        "(() => { const one = document.querySelector('#view .squares').getBoundingClientRect();"
-        " return [one.left, one.top, one.width]; })()"
-    )
-    size = box[2] / 8
-    return box[0] + size * (ord(square[0]) - 96.5), box[1] + size * (8.5 - int(square[1]))
-
-
-def touch(tab: Tab, x: float, y: float) -> None:
-    """A tap of a finger."""
-    tab("Emulation.setTouchEmulationEnabled", enabled=True)
-    tab("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
-    tab("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-    tab("Emulation.setTouchEmulationEnabled", enabled=False)
-
-
-def drag(tab: Tab, start: str, end: str, button: str = "left") -> None:
-    buttons = {"left": 1, "right": 2}[button]
-    for kind, square in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
-        x, y = point(tab, square)
-        tab(
-            "Input.dispatchMouseEvent",
-            type=kind,
-            x=x,
-            y=y,
-            button=button,
-            clickCount=1,
-            buttons=buttons,
-        )
-
-
-def type_move(tab: Tab, text: str) -> None:
-    tab.js("document.querySelector('#view .typed').focus()")
-    tab("Input.insertText", text=text)
-    tab("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r")
-    tab("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter")
-
-
-def choose(tab: Tab, label: str, value: str, within: str = "#view") -> None:
-    """Choose an entry of a list, or fill a field in, by its label."""
-    fields = f"[...document.querySelectorAll({json.dumps(within + ' .field')})]"
-    field = f"{fields}.find((one) => one.textContent.startsWith({json.dumps(label)}))"
-    wait(tab, field)
-    tab.js(
-        f"(() => {{ const one = {field}.querySelector('select, input');"
-        f" one.value = {json.dumps(value)};"
-        " one.dispatchEvent(new Event('change')); one.dispatchEvent(new Event('input')); })()"
-    )
 
 
 def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> None:
@@ -287,37 +188,32 @@ def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Serve
     show(tab, server, "analyse")
     type_move(tab, "e4")
     moves_are(tab, "e4")
-    _paste(tab, "1. Kd7 *")
+    paste(tab, "1. Kd7 *")
     wait(tab, "document.querySelector('.toast').innerText.includes('Kd7 is not a legal move')")
     moves_are(tab, "e4")
-    _paste(tab, '[White "Anna"]\n[Black "Ben"]\n\n1. d4 d5 2. Kd7 *')
+    paste(tab, '[White "Anna"]\n[Black "Ben"]\n\n1. d4 d5 2. Kd7 *')
     wait(tab, "document.querySelector('.toast').innerText.includes('from 2. Kd7 on')")
     assert len(texts(tab, ".toast")) == 1
     bottom = tab.js("document.querySelector('.toast').getBoundingClientRect().bottom")
     assert bottom <= tab.js("document.querySelector('#view .squares').getBoundingClientRect().top")
     moves_are(tab, "d4", "d5")
     assert texts(tab, ".names") == ["Anna \u2013 Ben"]
-    _paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
+    paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
     wait(tab, "document.querySelector('#toasts').innerText.includes('too long to send')")
-    _paste(tab, f"1. d4 {{{ATTACK}}} d5 (1... Nf6 2. c4) 2. c4 *")
+    paste(tab, f"1. d4 {{{ATTACK}}} d5 (1... Nf6 2. c4) 2. c4 *")
     moves_are(tab, "d4", "d5", "Nf6", "c4", "c4")
     assert ATTACK in texts(tab, ".moves .comment")
-    _paste(tab, GAMES)
+    paste(tab, GAMES)
     wait(tab, "document.querySelector('#view .right').innerText.includes('2 games')")
-    _paste(tab, "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1")
+    paste(tab, "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1")
     wait(tab, "!document.querySelector('.moves .move')")
     type_move(tab, "Rb8")
     wait(tab, "document.querySelector('.status').textContent.includes('1-0, checkmate')")
 
 
-def _paste(tab: Tab, text: str) -> None:
-    tab.js(f"document.querySelector('textarea').value = {json.dumps(text)}")
-    press(tab, "Open")
-
-
 def test_a_game_is_annotated(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
-    _paste(tab, GAMES.split("\n\n[Event")[0])
+    paste(tab, GAMES.split("\n\n[Event")[0])
     moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
     press(tab, "Annotate")
     choose(tab, "Nodes", "200", "dialog")

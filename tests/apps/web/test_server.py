@@ -709,7 +709,14 @@ def test_files_are_shown(server: Server) -> None:
         game = (await page.ask("open", name="0/games.pgn", kind="games", number=1))["ok"]
         assert [one["san"] for one in game["nodes"]] == ["d4", "d5"]
         puzzle = (await page.ask("open", name="0/puzzles.csv", kind="puzzles"))["ok"]
-        assert puzzle["moves"][1] == "b1b8"
+        assert (puzzle["first"], "b1b8" in str(puzzle)) == ("a2a8", False)
+        place = {"name": "0/puzzles.csv", "number": 0, "played": ["a2a8"]}
+        assert not (await page.ask("solve", **place, move="b1c1"))["ok"]["right"]
+        found = (await page.ask("solve", **place, move="b1b8"))["ok"]
+        assert found == {"right": True, "left": ["a8b8"], "over": False}
+        assert (await page.ask("solve", **place, move=None))["ok"]["left"][0] == "b1b8"
+        other = await page.ask("solve", **(place | {"played": ["a2a1"]}), move="b1b8")
+        assert "begin it again" in other["error"]
         suite = (await page.ask("open", name="0/suite.epd", kind="suite"))["ok"]
         assert suite[0]["best"] == ["b1b8"]
         shard = (await page.ask("open", name="0/some.shard", kind="shard"))["ok"]

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kibitz.apps.web.coach import OwnGames
 from kibitz.apps.web.engines import EngineChoice, Engines, Session
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import MISTAKE, Library, names_only
@@ -49,13 +50,15 @@ class App:
         threads: int,
         memory: int,
         watch_seconds: float = WATCH_SECONDS,
+        database: Path | None = None,
     ) -> None:
-        self.library = Library(folders)
+        self.library, self.own_games = Library(folders), OwnGames(database)
         self.engines = Engines(engines, threads, memory, self.library.network)
         self.watches, self.jobs = Watches(self.engines, watch_seconds), Jobs(self.engines)
 
     def close(self) -> None:
         """End all that runs."""
+        self.own_games.close()
         self.jobs.close()
         self.watches.close()
         self.engines.close()

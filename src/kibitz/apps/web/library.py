@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kibitz.apps.web.positions import readable_games, title_of, tree_of
+from kibitz.coach.puzzles.solve import is_right
 from kibitz.core.errors import InputError
 from kibitz.core.unpacking import COMPRESSED
 from kibitz.data import shard as shards
@@ -298,23 +299,43 @@ def _puzzles(path: Path, _changed: float) -> list[dict[str, str]]:
         raise InputError(f"this file has no puzzles ({error})", value=path.name) from error
 
 
-def puzzle(path: Path, number: int) -> dict[str, Any]:
-    """A puzzle of a file with Lichess's columns, from 0, and how many there are."""
+def _puzzle_rows(path: Path, number: int) -> list[dict[str, str]]:
+    """The puzzles of a file with Lichess's columns, which has that number."""
     rows = _puzzles(path, path.stat().st_mtime)
     if not rows or not {"FEN", "Moves"} <= rows[0].keys():
         fix = "expected the columns of Lichess: PuzzleId, FEN, Moves, Rating, Themes, ..."
         raise InputError("this file has no puzzles", value=path.name, fix=fix)
     if not 0 <= number < len(rows):
         raise InputError("no such puzzle in the file", value=number + 1, fix=f"it has {len(rows)}")
+    return rows
+
+
+def puzzle(path: Path, number: int) -> dict[str, Any]:
+    """A puzzle, from 0, with its first move only, and how many there are."""
+    rows = _puzzle_rows(path, number)
     row = rows[number]
-    moves = row["Moves"].split()
-    Board(row["FEN"], moves)  # refuses a puzzle that cannot be played
+    Board(row["FEN"], row["Moves"].split())  # refuses a puzzle that cannot be played
     return {
         "count": len(rows),
         "number": number,
         "name": row.get("PuzzleId") or "",
         "fen": row["FEN"],
-        "moves": moves,
+        "first": row["Moves"].split()[0],
         "rating": row.get("Rating") or "",
         "themes": (row.get("Themes") or "").split(),
     }
+
+
+def solved(path: Path, number: int, played: tuple[str, ...], move: str | None) -> dict[str, Any]:
+    """Whether a move in a puzzle is right and what comes next; without one, all that was right."""
+    row = _puzzle_rows(path, number)[number]
+    moves = row["Moves"].split()
+    if not 1 <= len(played) < len(moves) or [*played] != moves[: len(played)]:
+        raise InputError("not a position of this puzzle", fix="begin it again")
+    board, left = Board(row["FEN"], played), moves[len(played) :]
+    if move is None:
+        return {"right": False, "left": left, "over": True}
+    right = is_right(board, board.parse(move), (board.uci(left[0]),))
+    board.push(move)
+    over = right and (len(left) == 1 or board.outcome() is not None)
+    return {"right": right, "left": left[1:2] if right and not over else [], "over": over}

@@ -13,11 +13,12 @@ from kibitz.apps.web.engines import CHOICES, EngineChoice
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
+from kibitz.coach.deck import DeckName
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.select import Level
 from kibitz.comment.words.languages import ENGLISH
 from kibitz.core.errors import InputError
-from kibitz.position.board import Board
+from kibitz.position.board import Board, Side
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 
@@ -336,8 +337,121 @@ class Card(PageRequest):
         return msgspec.to_builtins(connection.app.library.card(self.network))
 
 
+class Solve(PageRequest):
+    """A move in a puzzle of a file, after those that were played; None for who gives up."""
+
+    name: str
+    number: int
+    played: tuple[str, ...]
+    move: str | None
+
+    def answer(self, connection: Connection) -> Any:
+        """Whether it is right and what is answered; or all that was to be found."""
+        file = connection.app.library.find(self.name, "puzzles")
+        return library.solved(file, self.number, self.played, self.move)
+
+
+# --- the coach ------------------------------------------------------------------------------------
+
+
+class Coach(PageRequest):
+    """How the player's own games and decks stand; begins or stops their analysis."""
+
+    analyse: bool | None = None
+
+    def answer(self, connection: Connection) -> Any:
+        """Counts."""
+        games = connection.app.own_games
+        return games.summary() if self.analyse is None else games.analyse(not self.analyse)
+
+
+class AddGames(PageRequest):
+    """Add the player's games of a PGN text."""
+
+    text: str
+    player: str = ""
+
+    def answer(self, connection: Connection) -> Any:
+        """How many were new, there already and so on."""
+        return connection.app.own_games.add(self.text, self.player)
+
+
+class Question(PageRequest):
+    """The next item of a deck."""
+
+    deck: DeckName
+
+    def answer(self, connection: Connection) -> Any:
+        """Its position, without the answer."""
+        return connection.app.own_games.question(self.deck)
+
+
+class ItemHint(PageRequest):
+    """A hint of an item, from 0."""
+
+    item: int
+    which: int
+
+    def answer(self, connection: Connection) -> Any:
+        """A text."""
+        return connection.app.own_games.hint(self.item, self.which)
+
+
+class Answer(PageRequest):
+    """The first answer to an item; no move gives up."""
+
+    item: int
+    due: int
+    seconds: float
+    move: str | None = None
+    helped: bool = False
+
+    def answer(self, connection: Connection) -> Any:
+        """Whether it was right, and why."""
+        games = connection.app.own_games
+        return games.answer(self.item, self.due, self.move, self.seconds, self.helped)
+
+
+class OwnGame(PageRequest):
+    """A game of the player's."""
+
+    game: int
+
+    def answer(self, connection: Connection) -> Any:
+        """Its moves."""
+        return connection.app.own_games.game(self.game)
+
+
+class Profile(PageRequest):
+    """What costs the player points."""
+
+    def answer(self, connection: Connection) -> Any:
+        """Figures with examples."""
+        return connection.app.own_games.profile()
+
+
+class Openings(PageRequest):
+    """What was played in a position: in a text, a file of the server, or the player's own games."""
+
+    place: PagePosition
+    side: Side | None = None  # of own games only
+    file: str = ""
+    text: str = ""
+
+    def answer(self, connection: Connection) -> Any:
+        """Moves with their results."""
+        games = connection.app.own_games
+        if self.text:
+            return games.openings_in(self.text, self.place)
+        if self.file:
+            file = connection.app.library.text_file(self.file, "games")
+            return games.openings_of(file, self.place)
+        return games.openings(self.side, self.place)
+
+
 AnyRequest: TypeAlias = (
     Hello | Position | Line | Start960 | Read | Write | Watch | Unwatch | Below | Think | Ponder
-    | Ready | Hint | Look | Comment | Annotate | Job | Files | Open | Card
+    | Ready | Hint | Look | Comment | Annotate | Job | Files | Open | Card | Solve | Coach
+    | AddGames | Question | ItemHint | Answer | OwnGame | Profile | Openings
 )  # fmt: skip
 DECODER = msgspec.json.Decoder(AnyRequest)

@@ -101,6 +101,9 @@ def web(
         float, Parameter(help="Minutes after which an analysis rests until it is to go on.")
     ] = 15.0,
     fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
+    database: Annotated[
+        Path | None, Parameter(help="File of your games for the coach; by default the usual one.")
+    ] = None,
     open_: Annotated[
         bool, Parameter(name="--open", negative_bool="no-", help="Open the page in the browser.")
     ] = True,
@@ -127,7 +130,9 @@ def web(
     if not token and not is_loopback(host):
         token = new_token()
     place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
-    app = App(folders, engines=engines, threads=threads, memory=hash, watch_seconds=60 * minutes)
+    seconds = 60 * minutes
+    limits = {"engines": engines, "threads": threads, "memory": hash}
+    app = App(folders, **limits, watch_seconds=seconds, database=database)
 
     def on_start(url: str) -> None:
         say(f"kibitz web: {url}{place}")

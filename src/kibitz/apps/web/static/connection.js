@@ -3,7 +3,7 @@
 const SLOWEST = 4000; // milliseconds between two attempts
 const SILENCE = 5000; // after which a page that wakes up takes its connection for lost
 const LONGEST = 1e6; // bytes of a request; the server ends the connection after somewhat more
-const ONCE = new Set(["annotate"]); // requests that are not sent again
+const ONCE = new Set(["annotate", "addgames"]); // requests that are not sent again
 
 class Connection extends EventTarget {
   #socket = null;

@@ -7,6 +7,7 @@ import { connection } from "./connection.js";
 const VIEWS = {
   analyse: ["Analyse", async () => new Analyse()],
   play: ["Play", async () => new (await import("./play.js")).Play(views)],
+  coach: ["Coach", async () => new (await import("./coach.js")).Coach(views)],
   puzzles: ["Puzzles", async () => new (await import("./puzzles.js")).Puzzles()],
   training: ["Training", async () => new (await import("./training.js")).Training()],
   networks: ["Networks", async () => new (await import("./networks.js")).Networks()],

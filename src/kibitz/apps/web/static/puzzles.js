@@ -13,7 +13,7 @@ const STORE = "kibitz-puzzles";
 export class Puzzles {
   constructor() {
     this.tree = new Tree();
-    this.board = new PlayBoard({ onMove: (uci) => this.#try(uci) });
+    this.board = new PlayBoard({ onMove: (uci, san) => this.#try(uci, san) });
     this.moves = new MoveList(this.tree);
     this.status = html("p", { class: "outcome", "aria-live": "polite" });
     this.facts = html("p", { class: "facts" });
@@ -74,31 +74,27 @@ export class Puzzles {
     this.board.flipped = turnOf(puzzle.fen) === "w";
     this.facts.textContent = `Puzzle ${puzzle.number + 1} of ${puzzle.count}${puzzle.rating ? ` · rated ${puzzle.rating}` : ""}`;
     this.#show();
-    await guarded(() => this.tree.play(puzzle.moves[0]));
+    await guarded(() => this.tree.play(puzzle.first));
     this.#say(`${this.board.flipped ? "Black" : "White"} to move: find the best move.`, "");
   }
 
-  get #done() {
-    return this.tree.path().length;
+  /** The server says whether a move is right, and what comes next: the solution is not in the page. */
+  #judge(move) {
+    return guarded(() => ask("solve", { name: this.file, number: this.number, played: this.tree.path().map((one) => one.uci), move }));
   }
 
-  async #try(uci) {
-    if (this.solved) return;
-    const { moves } = this.puzzle, expected = moves[this.#done];
-    const node = this.tree.at;
-    await guarded(() => this.tree.play(uci));
-    const mate = this.tree.at.info?.over?.reason === "checkmate";
-    if (uci !== expected && !mate) {
+  async #try(uci, san) {
+    if (this.solved) return undefined;
+    const node = this.tree.at, verdict = await this.#judge(uci);
+    if (!verdict || this.tree.at !== node || this.solved) return undefined;
+    if (!verdict.right) {
       this.wrong = true;
-      const made = this.tree.at;
-      this.tree.go(node);
-      this.tree.remove(made);
-      return this.#say(`${made.san} is not it. Try again.`, "bad");
+      return this.#say(`${san} is not it. Try again.`, "bad");
     }
-    if (mate || this.#done >= moves.length) return this.#end();
+    await guarded(() => this.tree.play(uci, san));
+    if (verdict.over) return this.#end();
     this.#say("Right; go on.", "good");
-    await guarded(() => this.tree.play(moves[this.#done]));
-    return undefined;
+    return guarded(() => this.tree.play(verdict.left[0]));
   }
 
   #end() {
@@ -114,8 +110,9 @@ export class Puzzles {
   }
 
   async #solve() {
+    if (this.solved) return;
     this.wrong = true;
-    while (this.#done < this.puzzle.moves.length) if (!(await guarded(() => this.tree.play(this.puzzle.moves[this.#done])))) return;
+    for (const uci of (await this.#judge(null))?.left ?? []) if (!(await guarded(() => this.tree.play(uci)))) return;
     if (!this.solved) this.#end();
   }
 

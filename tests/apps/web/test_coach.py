@@ -1,0 +1,166 @@
+"""The coach in the page: the deck, what costs points, openings, games that are added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kibitz.coach.analyse import Analysed, keep
+from kibitz.coach.database import Database, View
+from kibitz.coach.deck import Good
+from kibitz.coach.games import Added, games_of
+from tests.apps.web.conftest import Server
+from tests.apps.web.steps import choose, moves_are, press, show, texts, type_move, wait
+from tests.apps.web.test_server import Page, talk
+from tests.coach.stand_in import NAME, game_of
+from tests.coach.test_deck import stored_item
+from tests.comment.browser import Tab
+
+MOVES = "1. e4 e5 2. Qh5 Ke7 3. Nf3"
+ANSWER = ("h5e5", "Qxe5", "d2d4", '"d4"', "is mate", "lets the king go")
+
+
+def fill(path: Path, games: int = 6) -> None:
+    """A database with analysed games and an item of either deck."""
+    database = Database(path)
+    for number in range(1, games + 1):
+        pgn = game_of(3 * number + 1, moves=MOVES)["pgn"]
+        with database.transaction():
+            database.add_name(NAME)
+            for game in games_of(pgn, (NAME,), Added(), "lichess"):
+                database.add_game(game)
+    item = stored_item((Good("h5e5", "mate", 1), Good("d2d4", "cp", 400)))
+    other = msgspec.structs.replace(item, ply=3, deck="opponent")
+    views = [View("cp", 20, "e2e4"), View("cp", -20, "e7e5"), View("cp", 20, "g1f3")]
+    views += [View("cp", 0, "b8c6"), View("mate", 1, "h5e5"), View("cp", 300, "d7d6")]
+    for number in range(1, games + 1):
+        keep(database, Analysed(number, views, [item, other] if number == 1 else []), "test")
+    database.close()
+
+
+@pytest.fixture
+def coach(tmp_path: Path) -> Iterator[Server]:
+    fill(tmp_path / "games.db")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "others.pgn").write_text('[Result "1-0"]\n\n1. c4 e5 1-0\n')
+    server = Server(tmp_path / "files", "--database", str(tmp_path / "games.db"))
+    yield server
+    server.stop()
+
+
+def test_an_item_is_asked_once_and_its_answer_comes_after_the_try(coach: Server) -> None:
+    async def work(page: Page) -> None:
+        question = (await page.ask("question", deck="own"))["ok"]
+        hints = [
+            (await page.ask("itemhint", item=question["item"], which=which))["ok"]
+            for which in range(question["hints"])
+        ]
+        assert hints[0] == "There is a forced mate."
+        assert not any(text in json.dumps([question, hints]) for text in ANSWER)
+        assert "no such hint" in (await page.ask("itemhint", item=1, which=9))["error"]
+        asked = {"item": question["item"], "due": question["due"], "seconds": 12.0}
+        assert "error" in await page.ask("answer", **asked, move="h5h1")  # illegal: not counted
+        right = await page.ask("answer", **asked, move="d2d4")
+        assert right["ok"]["right"]
+        assert right["ok"]["again"].startswith("in ")
+        assert any("It is mate." in text for text in right["ok"]["reasons"])
+        twice = await page.ask("answer", **asked, move="a2a3")
+        assert "answered already" in twice["error"]
+        assert (await page.ask("question", deck="own"))["ok"] is None
+        standing = (await page.ask("coach"))["ok"]["decks"]
+        assert (standing["own"]["due"], standing["opponent"]["due"]) == (0, 1)
+        assert standing["own"]["next"].startswith("in ")
+
+    talk(coach, work)
+    database = Database(coach.folder.parent / "games.db")
+    assert database.rows("SELECT grade FROM reviews") == [(4,)]
+    database.close()
+
+
+@pytest.mark.parametrize(("width", "mobile"), [(1280, False), (390, True)])
+def test_a_mistake_is_solved_on_the_board(
+    tab: Tab, coach: Server, width: int, mobile: bool
+) -> None:
+    tab.size(width, 900, mobile=mobile)
+    try:
+        show(tab, coach, "coach")
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+        assert tab.js("document.documentElement.scrollWidth") <= width
+        press(tab, "Hint")
+        wait(tab, "document.querySelector('#view').innerText.includes('There is a forced mate')")
+        page = tab.js("document.documentElement.outerHTML")
+        assert not any(text in page for text in ANSWER)
+        show(tab, coach, "coach", keep=True)  # a hint stays a hint
+        wait(tab, "document.querySelector('#view').innerText.includes('There is a forced mate')")
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+        type_move(tab, "d4")  # not the best, but good
+        wait(tab, "document.querySelector('.outcome').innerText === 'Right.'")
+        wait(tab, "document.querySelector('.reasons').innerText.includes('It is mate')")
+        assert "You played 3.Nf3" in texts(tab, ".reasons")[0]
+        wait(tab, "document.querySelector('[data-deck=own]').innerText.includes('0 due')")
+        press(tab, "Back to the game")
+        wait(tab, "location.hash.startsWith('#analyse')")
+        moves_are(tab, "e4", "e5", "Qh5", "Ke7", "Nf3")
+        wait(tab, "document.querySelector('.moves [aria-current]').innerText.includes('Ke7')")
+        wait(tab, "document.querySelector('.graph:not([hidden])')")  # from the analysis
+        show(tab, coach, "coach", keep=True)
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('Nothing is due')")
+        tab.js("document.querySelector('[data-deck=opponent]').click()")
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+        type_move(tab, "a3")
+        wait(tab, "document.querySelector('.outcome').innerText === 'a3 is not good enough.'")
+        assert "Best is 3.Qxe5#" in texts(tab, ".reasons")[0]
+        assert tab.js("document.documentElement.scrollWidth") <= width
+    finally:
+        tab.size(1280, 900)
+
+
+def test_figures_open_their_examples_and_openings_are_walked(tab: Tab, coach: Server) -> None:
+    show(tab, coach, "coach")
+    press(tab, "What costs you points")
+    wait(tab, "document.querySelectorAll('.figure').length > 3")
+    tab.js("document.querySelector('.figure summary').click()")
+    tab.js("document.querySelector('.figure .line-move').click()")
+    wait(tab, "document.querySelector('.profile').innerText.includes('3. Nf3 was played')")
+    spoken = "document.querySelector('#view .squares').ariaLabel"
+    wait(tab, f"{spoken}.includes('queen h5') && {spoken}.includes('king e7')")
+    press(tab, "Openings")
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('e4')")
+    assert texts(tab, ".explorer tbody td")[0] == "6"
+    tab.js("document.querySelector('.explorer .line-move').click()")
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('e5')")
+    press(tab, "To the start")
+    choose(tab, "From", "/0/others.pgn")
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('c4')")
+    show(tab, coach, "coach", keep=True)
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('e4')")  # still there
+
+
+def test_games_are_added_and_analysed_from_the_page(tab: Tab, tmp_path: Path) -> None:
+    server = Server(tmp_path, "--database", str(tmp_path / "new.db"))
+    try:
+        show(tab, server, "coach")
+        wait(tab, "document.querySelector('#view').innerText.includes('kibitz coach add lichess')")
+        text = game_of(1, moves=MOVES)["pgn"]
+        tab.js(f"""(() => {{
+          document.querySelector('#view details summary').click();
+          const files = new DataTransfer();
+          files.items.add(new File([{json.dumps(text)}], "games.pgn"));
+          document.querySelector('#view input[type=file]').files = files.files;
+        }})()""")
+        press(tab, "Add")
+        wait(tab, "document.querySelector('.toast').innerText.includes('whose games')")
+        choose(tab, "Your name", NAME)
+        press(tab, "Add")
+        wait(tab, "document.querySelector('.toast').innerText.startsWith('1 new')")
+        press(tab, "Analyse the games")
+        wait(
+            tab, "document.querySelector('#view').innerText.includes('1 game of Anna, 1 analysed')"
+        )
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+    finally:
+        server.stop()
