@@ -226,6 +226,24 @@ def test_a_game_is_annotated(tab: Tab, server: Server) -> None:
     assert "Key moments" in page
 
 
+def test_one_click_reviews_a_game_and_opens_where_it_turned(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    paste(tab, GAMES.split("\n\n[Event")[0])
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    press(tab, "Review")
+    wait(tab, "document.querySelector('.keys:not([hidden]) .move')")
+    wait(tab, "document.querySelector('.keys .move[aria-current]').innerText === '3… Nf6'")
+    wait(tab, "document.querySelector('.moves [aria-current]').innerText.includes('Nf6')")
+    assert tab.js("document.querySelectorAll('.graph .fault.blunder').length") == 1
+    wait(tab, "document.querySelectorAll('.lines li').length")  # the engine is on
+    tab.js("document.querySelector('.moves .move').click()")
+    wait(tab, "!document.querySelector('.keys .move[aria-current]')")
+    press(tab, "3… Nf6", ".keys")
+    wait(tab, "document.querySelector('.moves [aria-current]').innerText.includes('Nf6')")
+    show(tab, server, "analyse", keep=True)
+    wait(tab, "document.querySelector('.keys .move[aria-current]').innerText === '3… Nf6'")
+
+
 def test_training_data_networks_and_puzzles_are_looked_at(tab: Tab, server: Server) -> None:
     show(tab, server, "training")
     wait(tab, "document.querySelector('.policy').innerText.includes('e4')")
@@ -288,7 +306,8 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     type_move(tab, "Rb8")
     wait(tab, "document.querySelector('.outcome').textContent === '1-0, checkmate'")
     press(tab, "Review")
-    wait(tab, "document.querySelector('.panel').innerText.includes('Key moments')")
+    wait(tab, "location.hash.startsWith('#analyse')")
+    wait(tab, "document.querySelector('.keys:not([hidden])')")
 
 
 def test_a_lost_engine_takes_a_draw(tab: Tab, server: Server) -> None:

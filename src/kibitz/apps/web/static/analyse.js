@@ -1,11 +1,12 @@
 // Analyse: a board, a game with variations, one or two engines, what was pasted, an annotation with progress.
 
 import { html } from "./board.js";
-import { ask, connection } from "./connection.js";
+import { ask } from "./connection.js";
 import { EnginePanel } from "./engine.js";
 import { browse } from "./files.js";
 import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
+import { KeyMoments, followJob } from "./review.js";
 import { setUp } from "./setup.js";
 import { keep, keepHere, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
@@ -13,6 +14,7 @@ import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, v
 
 const STORE = "kibitz-analysis", ENGINES = "kibitz-engines";
 const TOO_LONG = "The browser has no room left for this game: it will be lost on a reload. Save it as PGN.";
+const REVIEW_NODES = 5000;
 const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
 
 export class Analyse {
@@ -33,6 +35,7 @@ export class Analyse {
     this.panels = [new EnginePanel(0, hooks), new EnginePanel(1, hooks, { contempt: 20 })];
     this.panels[1].element.hidden = true;
     this.moves = new MoveList(this.tree);
+    this.keyMoments = new KeyMoments(this.tree);
     this.graph = new GameGraph(this.tree, (node) => this.#valueOf(node));
     this.status = html("p", { class: "status", "aria-live": "polite" });
     this.words = html("p", { class: "words", hidden: true });
@@ -58,9 +61,9 @@ export class Analyse {
     this.compareButton = compare;
     this.text = html("textarea", { rows: 3, placeholder: "Paste a FEN or PGN here, or drop a file on the page", "aria-label": "FEN or PGN", spellcheck: "false" });
     const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
-    const game = html("div", { class: "row" }, compare, button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
+    const game = html("div", { class: "row" }, button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), compare, button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
     const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, this.moves.element, game, this.progress);
-    return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
+    return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), this.keyMoments.element, moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
   }
 
   async shown() {
@@ -272,6 +275,17 @@ export class Analyse {
     if (facts) followJob(this.progress, facts, (game) => this.load(game));
   }
 
+  /** Search the whole game, then show where it turned, the first such moment at once, and what the engine sees there. */
+  async review() {
+    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), nodes: REVIEW_NODES }));
+    if (!facts) return;
+    followJob(this.progress, facts, (game) => {
+      this.load(game);
+      this.tree.go(this.keyMoments.nodes[0] ?? this.tree.root);
+      this.panels[0].toggle(true);
+    });
+  }
+
   // --- what survives a reload ------------------------------------------------------------------
 
   #keep() {
@@ -315,41 +329,5 @@ export class Analyse {
     if (!there) return this.read(fen);
     this.tree.go(there);
     return true;
-  }
-}
-
-/** Follow an annotation to its end, also over a lost connection; one at a time in a place. */
-export function followJob(place, facts, open) {
-  const job = facts.job;
-  place.unfollow?.();
-  place.unfollow = () => {
-    connection.removeEventListener("open", again);
-    connection.forget(job);
-  };
-  const show = (one) => {
-    if (one.state !== "running") place.unfollow();
-    showJob(place, one, () => guarded(() => ask("job", { job, stop: true })), open);
-  };
-  const again = async () => show(await ask("job", { job }).catch(() => ({ state: "failed", error: "The server has begun anew and lost the annotation; start it again." })));
-  connection.listen(job, show);
-  connection.addEventListener("open", again);
-  show(facts);
-}
-
-/** Progress of an annotation, and its report in the end. */
-function showJob(place, facts, stop, open) {
-  place.hidden = false;
-  if (facts.state === "running") {
-    const bar = html("progress", { max: facts.total, value: Math.min(facts.done, facts.total), "aria-label": "Annotation" });
-    const text = facts.done < facts.total ? `Annotating: ${facts.done} of ${facts.total} positions` : "Looking deeper at what seemed wrong …";
-    place.replaceChildren(html("span", {}, text), bar, button("Stop", stop));
-    return;
-  }
-  if (facts.state === "done") {
-    open(facts.game);
-    place.hidden = false;
-    place.replaceChildren(html("span", {}, "Annotated."), html("a", { href: facts.report, target: "_blank", rel: "noopener", class: "button" }, "Open the report"));
-  } else {
-    place.replaceChildren(html("span", {}, facts.error || "The annotation was stopped."));
   }
 }

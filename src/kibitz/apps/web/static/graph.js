@@ -1,6 +1,7 @@
 // Pictures of numbers: the bar beside the board, wins-draws-losses, the graph of a game, curves of trainings.
 
 import { html, svg } from "./board.js";
+import { FAULTS } from "./tree.js";
 
 /** White's chances as a bar beside the board. */
 export class EvalBar {
@@ -64,6 +65,7 @@ export class GameGraph {
       svg("polygon", { points: `${x(known[0][0])},100 ${points} ${x(known.at(-1)[0])},100`, class: "white-side" }),
       svg("line", { x1: 0, x2: 1000, y1: 50, y2: 50, class: "middle" }),
       svg("polyline", { points, class: "curve" }),
+      ...known.flatMap(([at, value]) => main[at].nags.filter((nag) => FAULTS[nag]).map((nag) => svg("line", { x1: x(at), x2: x(at), y1: y(value), y2: y(value), class: `fault ${FAULTS[nag]}` }, svg("title", {}, `${main[at].san}: ${FAULTS[nag]}`)))),
       svg("line", { x1: x(ply), x2: x(ply), y1: 0, y2: 100, class: "here" }),
     );
     this.svg.setAttribute("aria-valuemax", many);

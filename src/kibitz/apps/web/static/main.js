@@ -16,11 +16,13 @@ const THEMES = [null, "dark", "light"];
 const made = new Map();
 let current = null;
 
-/** What views may ask of the page: open a game in Analyse. */
+/** What views may ask of the page: open a game in Analyse, and have it reviewed. */
 const views = {
-  async analyse(game) {
+  async analyse(game, review = false) {
     location.hash = "#analyse";
-    (await view("analyse")).replace(game);
+    const analyse = await view("analyse");
+    analyse.replace(game);
+    if (review) analyse.review();
   },
 };
 

@@ -1,11 +1,10 @@
 // Play: against the engine, at any strength, with clocks, odds, take back, hints; then the review.
 
 import { html } from "./board.js";
-import { followJob } from "./analyse.js";
 import { ask, connection } from "./connection.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { keep, kept } from "./store.js";
-import { FAULTS, MoveList, START, Tree, numberOf, turnOf } from "./tree.js";
+import { MoveList, START, Tree, numberOf, turnOf } from "./tree.js";
 import { button, choice, confirmed, field, guarded, save, scoreText, toast } from "./widgets.js";
 
 const ODDS = [["", "nothing"], ["p", "a pawn (f)"], ["n", "a knight"], ["b", "a bishop"], ["r", "a rook"], ["q", "the queen"]];
@@ -43,14 +42,12 @@ export class Play {
     this.moves = new MoveList(this.tree);
     this.players = { w: this.#player(), b: this.#player() };
     this.status = html("p", { class: "outcome", "aria-live": "polite" });
-    this.progress = html("div", { class: "progress", hidden: true });
-    this.review = html("div", { hidden: true });
     this.top = html("div");
     this.bottom = html("div");
     this.buttons = this.#buttons();
     this.form = this.#form();
     const left = html("section", { class: "left", "aria-label": "Board" }, this.top, html("div", { class: "board-and-bar" }, this.board.element), this.bottom, html("div", { class: "row" }, this.board.input, html("div", { class: "row controls" }, flipButton(this.board, () => this.#seats()))));
-    this.panel = html("section", { class: "panel", hidden: true }, this.status, this.moves.element, this.buttons, this.progress, this.review);
+    this.panel = html("section", { class: "panel", hidden: true }, this.status, this.moves.element, this.buttons);
     this.element = html("div", { class: "desk play" }, left, html("section", { class: "right" }, this.panel, this.form));
     this.tree.addEventListener("go", () => this.#show());
     setInterval(() => this.#tick(), 100);
@@ -94,7 +91,7 @@ export class Play {
   #buttons() {
     const made = {
       back: button("Take back", () => this.#takeBack()), hint: button("Hint", () => this.#hint()), draw: button("Draw", () => this.#offer(), { title: "Offer a draw, or claim one" }), resign: button("Resign", () => this.#resign()),
-      review: button("Review", () => this.#review(), { class: "accent" }), analyse: button("Analyse", () => this.#analyse()), pgn: button("Save PGN", () => guarded(async () => save("game.pgn", await this.tree.pgn()))), again: button("New game", () => this.#again(), { class: "apart" }),
+      review: button("Review", () => this.#analyse(true), { class: "accent" }), analyse: button("Analyse", () => this.#analyse(false)), pgn: button("Save PGN", () => guarded(async () => save("game.pgn", await this.tree.pgn()))), again: button("New game", () => this.#again(), { class: "apart" }),
     };
     this.made = made;
     return html("div", { class: "row" }, ...Object.values(made));
@@ -142,8 +139,6 @@ export class Play {
   async #started() {
     this.asked = this.since = this.thought = null;
     this.ready = !this.clocks || Boolean(this.over);
-    this.progress.unfollow?.(); // the review of the game before
-    this.review.hidden = this.progress.hidden = true;
     this.panel.hidden = false;
     this.form.hidden = true;
     this.board.flipped = this.side === "b";
@@ -323,30 +318,10 @@ export class Play {
     this.form.scrollIntoView({ block: "nearest" });
   }
 
-  async #analyse() {
+  /** Open the game in Analyse, and have it reviewed there. */
+  async #analyse(review) {
     const read = await guarded(async () => ask("read", { text: await this.tree.pgn() }));
-    if (read) this.views.analyse(read.game);
-  }
-
-  /** Annotate the game; its key moments are listed, and its comments shown. */
-  async #review() {
-    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), nodes: 5000 }));
-    if (!facts) return;
-    followJob(this.progress, facts, (game) => this.#reviewed(game));
-  }
-
-  #reviewed(game) {
-    this.tree.load(game);
-    this.tree.last();
-    this.#keep();
-    const main = this.tree.main();
-    const entry = (ply) => {
-      const node = main[ply + 1];
-      const fault = node.nags.map((nag) => FAULTS[nag]).find(Boolean) ?? "";
-      return html("li", {}, button(`${this.tree.numberText(node, true)} ${node.san}`, () => this.tree.go(node), { class: `move ${fault}` }), " ", html("span", {}, node.comment));
-    };
-    this.review.hidden = false;
-    this.review.replaceChildren(html("h3", {}, "Key moments"), game.keys.length ? html("ol", {}, ...game.keys.map(entry)) : html("p", { class: "soft" }, "No move changed the game much."));
+    if (read) this.views.analyse(read.game, review);
   }
 
   // --- what is shown ---------------------------------------------------------------------------
