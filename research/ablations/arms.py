@@ -76,7 +76,7 @@ class Point(NamedTuple):
 def settings_of(arm: str, common: Sequence[str]) -> LearnSettings:
     """The settings of an arm: a name of ARMS, or a TOML file; what is common goes on top."""
     if arm in ARMS:
-        return from_file(None, [*ARMS[arm], *common])
+        return from_file(None, ["selfplay.kind=mcts", *ARMS[arm], *common])
     if not Path(arm).is_file():
         fix = f"name a TOML file that is there, or one of: {', '.join(ARMS)}"
         raise InputError("no such arm", value=arm, fix=fix)

@@ -165,7 +165,7 @@ def test_a_command_writes_where_a_url_says(folder: Url, capsys: pytest.CaptureFi
 
 
 TINY = (
-    *("learn.games=4", "learn.group=2", "selfplay.group=2", "learn.cores=1"),
+    *("selfplay.kind=mcts", "learn.games=4", "learn.group=2", "selfplay.group=2", "learn.cores=1"),
     *("selfplay.playouts=2", "selfplay.most_plies=24", "learn.network=sparse-8x8"),
     *("learn.batch=64", "learn.rating_games=2", "learn.rating_nodes=4", "learn.validation=0"),
 )

@@ -29,7 +29,7 @@ from kibitz.zero.loop import Learning, Role
 from kibitz.zero.rating import ratings_of
 
 TINY = (
-    *("learn.games=6", "learn.group=3", "selfplay.group=2", "learn.cores=1"),
+    *("selfplay.kind=mcts", "learn.games=6", "learn.group=3", "selfplay.group=2", "learn.cores=1"),
     *("selfplay.playouts=2", "selfplay.most_plies=24", "learn.network=sparse-8x8"),
     *("learn.batch=64", "learn.rating_games=2", "learn.rating_nodes=4", "learn.validation=0"),
     *("learn.rate_every=1", "learn.opponents=['random', 'greedy']"),
@@ -233,7 +233,7 @@ def test_what_the_window_needs_no_more_is_listed_then_deleted(
         ),
         (["{new}", "--set", "learn.anchor=stockfish"], "one of learn.opponents: random, greedy"),
         (["{new}", "--set", "learn.gamse=3"], "did you mean 'games'"),
-        (["{new}", "--set", "selfplay.sc_limit=5"], "trees=2"),
+        (["{new}", "--set", "selfplay.kind=mcts", "--set", "selfplay.sc_limit=5"], "trees=2"),
         (["{new}", "--set", "learn.ratio=1"], "which is off"),
     ],
 )
@@ -249,6 +249,19 @@ def test_what_cannot_be_is_refused(
     assert main(["learn", *words]) == 2
     assert reason in " ".join(capsys.readouterr().err.split())
     assert not new.exists()
+
+
+def test_what_has_no_effect_on_games_by_alphabeta_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = [text for text in TINY if not text.startswith(("selfplay.kind", "selfplay.playouts"))]
+    more = ("selfplay.sc_limit=5", "learn.gate_games=2")
+    words = ["--generations", "1", *flags(*tiny, *more, "selfplay.nodes=20")]
+    assert main(["learn", str(tmp_path / "run"), *words]) == 0
+    assert "selfplay.sc_limit has no effect: with kind alphabeta" in capsys.readouterr().err
+    run = Folder(tmp_path / "run")
+    assert run.settings().selfplay.kind == "alphabeta"
+    assert run.trained()[1].size == "sparse-8x8"
 
 
 def test_only_one_process_trains_in_a_folder(finished: Folder) -> None:

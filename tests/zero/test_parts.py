@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import kibitz
-from kibitz.core.errors import DamagedFileError
+from kibitz.arena.match.elo import Pairs, Sprt
+from kibitz.core.errors import ConfigError, DamagedFileError
 from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
 from kibitz.core.settings import dump
@@ -49,6 +50,20 @@ def test_the_window_grows_as_katago_has_it() -> None:
     assert Learn(window=100, window_growth=0).window_of(5000) == 100
 
 
+def test_games_are_by_alphabeta_unless_something_else_is_said(tmp_path: Path) -> None:
+    usual, tree = from_file(None), from_file(None, ["selfplay.kind=mcts"])
+    assert (usual.selfplay.kind, usual.learn.start) == ("alphabeta", "random")
+    assert usual.learn.gate_bounds == (0.0, 50.0)
+    assert (tree.selfplay.kind, tree.learn.start, tree.learn.gate_bounds) == ("mcts", "uniform", ())
+    file = tmp_path / "settings.toml"
+    file.write_text('[selfplay]\nkind = "mcts"\n[learn]\nrating_nodes = 7\n')
+    assert (from_file(file).learn.start, from_file(file).learn.rating_nodes) == ("uniform", 7)
+    assert from_file(file, ["selfplay.kind=alphabeta"]).learn.start == "random"
+    for bounds in ("[50, 0]", "[5]"):
+        with pytest.raises(ConfigError, match=r"learn.gate_bounds.*the lower and the higher"):
+            from_file(None, [f"learn.gate_bounds={bounds}"])
+
+
 def test_a_killed_process_is_gone_from_the_status_at_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     now = "Now(role='play', stage='play', generation=0, done=0, total=8, rate=0, "
@@ -72,14 +87,14 @@ def test_a_killed_process_is_gone_from_the_status_at_once(tmp_path: Path) -> Non
 
 def test_a_run_names_its_damaged_network_and_knows_sizes_without_records(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    folder.begin(from_file(None, ["learn.grow=['2:sparse-16']"]))
+    folder.begin(from_file(None, ["selfplay.kind=mcts", "learn.grow=['2:sparse-16']"]))
     made = Trained(
         generation=2, size="sparse-16", plays=2, window=1, steps=1, rate=1.0, losses={},
         validation={}, processor=1.0,
     )  # fmt: skip
     folder.write(tmp_path / "trained" / "0002.json", made)
     sizes = [row.size for row in rows_of(folder, {})]
-    assert sizes == ["uniform", Learn().network, "sparse-16"]
+    assert sizes == ["uniform", "sparse-64x32-threats", "sparse-16"]
     with pytest.raises(DamagedFileError, match=r"0002.safetensors.*remove .*trained/0002.json"):
         folder.check_networks()
 
@@ -130,7 +145,8 @@ def test_the_controller_finds_the_limit_that_keeps_decided_games_and_draws_level
 
 def test_the_limit_moves_and_playouts_double_with_the_games(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    settings = from_file(None, ["selfplay.playouts=10", "selfplay.sc_limit=20", "selfplay.trees=2"])
+    limits = ("selfplay.playouts=10", "selfplay.sc_limit=20", "selfplay.trees=2")
+    settings = from_file(None, ["selfplay.kind=mcts", "selfplay.rule=puct", *limits])
     control = replace(settings.learn, ratio=1.0, doubling=100, most_playouts=35)
     settings = replace(settings, learn=control)
     assert tuned(folder, settings, 0) == settings.selfplay
@@ -174,7 +190,7 @@ def test_who_is_beaten_is_met_no_more() -> None:
 
 
 def test_a_player_is_known_by_search_network_and_version(tmp_path: Path) -> None:
-    folder, learn = Folder(tmp_path), Learn()
+    folder, learn = Folder(tmp_path), Learn(rating_search="mcts")
     assert "Search=mcts" in player_of(folder, learn, "material")
     assert "Search=alphabeta" in player_of(folder, learn, "material,Search=alphabeta")
     assert "mcts" not in player_of(folder, learn, "material,Search=alphabeta")
@@ -224,6 +240,18 @@ def test_games_of_gates_count_in_the_ratings(tmp_path: Path) -> None:
     assert games.opponent == "1"
     rated = sum(one.wins + one.draws + one.losses for one in run.rated()[2].results)
     assert ratings_of(run)["2"].games == rated + 4
+
+
+def test_a_gate_is_a_test_that_ends_when_it_is_decided(tmp_path: Path) -> None:
+    wide = ("learn.gate_bounds=[0, 900]", "learn.gate_games=40", "learn.earlier=[4]")
+    begin(tmp_path / "run", *wide, generations=2)
+    second = Folder(tmp_path / "run").trained()[2]
+    games = second.gate_games
+    assert games is not None
+    sprt, pairs = Sprt(0.0, 900.0), Pairs(*games.pairs)
+    assert sprt.verdict(pairs) is not None
+    assert pairs.total < 20  # not all of them
+    assert second.plays == (2 if sprt.llr(pairs) > 0 else 1)
 
 
 def test_opponents_are_called_by_their_names() -> None:

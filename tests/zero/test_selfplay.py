@@ -124,12 +124,40 @@ def test_games_of_an_incomplete_group_outlive_a_stop(
     (part,) = damaged.glob("*.part")
     part.write_bytes(part.read_bytes()[:-40] + bytes(40))
     report = play("material", SHORT, damaged, games=8, seed=3)
-    assert (report.games, report.there, contents(damaged)) == (8, 0, whole)
+    assert (report.games, report.there, contents(damaged)) == (7, 1, whole)  # the last was damaged
     assert "damaged, its games are played again" in capsys.readouterr().err
     # Groups of another size take the games over, but for the last one of a group.
     report = play("material", replace(SHORT, group=2), other, games=8, seed=3)
     assert (report.games, report.there) == (7, 1)
     assert not [*other.glob("*.part")]
+
+
+DIES = """
+import os, signal, sys
+from dataclasses import replace
+from kibitz.zero.selfplay.config import SelfPlay
+from kibitz.zero.selfplay.play import play
+settings = SelfPlay(playouts=4, most_plies=30, group=20, workers=1)
+seen = []
+def on_game(game):
+    seen.append(game.number)
+    if len(seen) == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+play("material", settings, sys.argv[1], games=20, seed=3, on_game=on_game)
+"""
+
+
+def test_a_process_that_is_killed_loses_no_game_that_was_over(tmp_path: Path) -> None:
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    died = subprocess.run([sys.executable, "-c", DIES, str(killed)], check=False)
+    assert died.returncode == -signal.SIGKILL
+    (part,) = killed.glob("*.part")
+    part.write_bytes(part.read_bytes() + b"\x40\0\0\0\1\2")  # it was writing the next one
+    settings = SelfPlay(playouts=4, most_plies=30, group=20, workers=1)
+    report = play("material", settings, killed, games=20, seed=3)
+    assert (report.games, report.there) == (13, 7)  # the eighth was not handed over yet
+    play("material", settings, whole, games=20, seed=3)
+    assert contents(killed) == contents(whole)
 
 
 def kill_and_go_on(words: list[str], folder: Path) -> int:

@@ -33,13 +33,43 @@ LAST_RATE = 0.1  # of a training's rate, at its end
 WIDER_TRUST = 0.5  # share of the last network in the targets of a wider one's first training
 MOST_VALIDATED = 8_192  # positions
 
-# Where learning from nothing differs from what the tables say themselves; a file goes before it.
-USUAL = (
-    "optimiser.weight_decay=0.01",
-    "selfplay.playouts=16",
-    "selfplay.group=100",
-    "selfplay.most_plies=300",
-)
+# Where learning from nothing differs from what the tables say themselves, by who plays the games; a
+# file goes before it.
+KIND, USUAL_KIND = "selfplay.kind=", "alphabeta"
+USUAL = {
+    "alphabeta": (
+        "optimiser.weight_decay=0.01",
+        "selfplay.kind=alphabeta",
+        "selfplay.nodes=250",
+        "selfplay.random_plies=[8, 9]",
+        "selfplay.first_value=0.9",
+        "selfplay.resign=0.95",
+        "selfplay.chess960=0.05",
+        "selfplay.group=100",
+        "selfplay.most_plies=300",
+    ),
+    "mcts": (
+        "learn.start=uniform",
+        "learn.games=2000",
+        "learn.network=sparse-64x32-threats",
+        "learn.grow=[]",
+        "learn.reuse=1.5",
+        "learn.batch=1024",
+        "learn.rate=0.002",
+        "learn.gate_bounds=[]",
+        "learn.rate_every=4",
+        "learn.opponents=['random', 'greedy', 'material']",
+        "learn.rating_games=40",
+        "learn.rating_search=mcts",
+        "learn.rating_nodes=100",
+        "learn.doubling=0",
+        "learn.most_playouts=32000",
+        "optimiser.weight_decay=0.01",
+        "selfplay.playouts=16",
+        "selfplay.group=100",
+        "selfplay.most_plies=300",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -48,10 +78,10 @@ class Learn:
 
     # --- play
     start: Literal["uniform", "random", "material"] = setting(
-        "uniform",
+        "random",
         "plays generation 0: all is level, a network of random weights, the pieces are counted",
     )
-    games: int = setting(2000, "games of each generation", low=1)
+    games: int = setting(4000, "games of each generation", low=1)
     group: int = setting(200, "games that a process plays before it looks up", low=1)
     evaluations: int = setting(
         0, "instead of games: playouts of each generation, in whole groups", low=0
@@ -60,20 +90,22 @@ class Learn:
         4.0, "most games of a generation, times games, while others train", low=1
     )
     cores: int = setting(0, "processors used; 0: all", low=0)
+    device: str = setting("cpu", "where networks are trained: cpu, cuda, or auto")
     seed: int = setting(0, "of games, weights, order and matches", low=0)
 
     # --- train
-    network: str = setting("sparse-64x32-threats", "size of the first network")
+    network: str = setting("sparse-64x32-tactics", "size of the first network")
     grow: tuple[str, ...] = setting(
-        (), "wider networks, as generation:size, like 20:sparse-128x64-threats"
+        ("6:sparse-128x32-tactics", "14:sparse-256x64-tactics"),
+        "wider networks, as generation:size",
     )
     window: int = setting(500_000, "positions of the first window; it grows with all", low=1)
     window_growth: float = setting(
         0.75, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
     )
-    reuse: float = setting(1.5, "times that a new position is shown, on average", low=0.01)
-    batch: int = setting(1024, "positions in a batch", low=1)
-    rate: float = setting(2e-3, "learning rate of the first generation", low=0)
+    reuse: float = setting(3.0, "times that a new position is shown, on average", low=0.01)
+    batch: int = setting(4096, "positions in a batch", low=1)
+    rate: float = setting(3e-3, "learning rate of the first generation", low=0)
     rate_decay: float = setting(0.98, "of the rate, each generation", low=0.01, high=1)
     rate_lowest: float = setting(3e-4, "below this it does not decay", low=0)
     trust: float = setting(
@@ -90,21 +122,25 @@ class Learn:
 
     # --- gate
     gate: float = setting(0.0, "score against the last network to replace it", low=0, high=1)
-    gate_games: int = setting(100, "games of that match, an even number", low=2)
+    gate_bounds: tuple[float, ...] = setting(
+        (0.0, 50.0), "instead: of an SPRT against it, in normalised Elo; []: no test"
+    )
+    gate_games: int = setting(200, "most games of that match, an even number", low=2)
 
     # --- rate
-    rate_every: int = setting(4, "generations between rating matches", low=1)
+    rate_every: int = setting(3, "generations between rating matches", low=1)
     opponents: tuple[str, ...] = setting(
-        ("random", "greedy", "material"), "players as in kibitz match, each met until it is beaten"
+        ("random", "greedy", "material", "kibitz-zero"),
+        "players as in kibitz match, each met until it is beaten",
     )
     earlier: tuple[int, ...] = setting(
         (1, 4), "generations back, in rated ones, of earlier networks to be met", low=1
     )
-    rating_games: int = setting(40, "games against each, an even number", low=2)
+    rating_games: int = setting(100, "games against each, an even number", low=2)
     rating_search: Literal["mcts", "alphabeta"] = setting(
-        "mcts", "search of all who search and do not say theirs"
+        "alphabeta", "search of all who search and do not say theirs"
     )
-    rating_nodes: int = setting(100, "nodes for each move of a network", low=1)
+    rating_nodes: int = setting(3000, "nodes for each move of a network", low=1)
     rating_plies: int = setting(6, "random plies at the start of a rating game", low=0)
     beaten: float = setting(0.95, "score from which one is met no more", low=0.5, high=1)
     anchor: str = setting("greedy", "the opponent whose rating is known")
@@ -117,8 +153,8 @@ class Learn:
     ratio_power: float = setting(
         0.8, "the ratio falls with sc_limit to this power; larger: smaller steps", low=0.05
     )
-    doubling: int = setting(0, "games until playouts, or nodes, double; 0: never", low=0)
-    most_playouts: int = setting(32_000, "they do not double beyond this", low=1)
+    doubling: int = setting(40_000, "games until playouts, or nodes, double; 0: never", low=0)
+    most_playouts: int = setting(1_000, "they do not double beyond this", low=1)
 
     # --- until
     hours: float = setting(0.0, "hours of each start; 0: no end", low=0)
@@ -131,6 +167,11 @@ class Learn:
             if getattr(self, name) % 2:
                 fix = "give an even number; openings come in pairs"
                 raise ConfigError(f"learn.{name}", value=getattr(self, name), fix=fix)
+        if self.gate_bounds and (
+            len(self.gate_bounds) != 2 or self.gate_bounds[0] >= self.gate_bounds[1]
+        ):
+            fix = "give the lower and the higher one, like [0, 50]; []: no test"
+            raise ConfigError("learn.gate_bounds", value=self.gate_bounds, fix=fix)
         if self.opponents and self.anchor not in self.opponents:
             fix = f"give one of learn.opponents: {', '.join(self.opponents)}"
             raise ConfigError("learn.anchor is no opponent", value=self.anchor, fix=fix)
@@ -207,7 +248,7 @@ class Learn:
                 batch=batch,
                 steps=steps,
                 seed=self.seed + generation,
-                device="cpu",
+                device=self.device,
                 threads=cores,
                 log=max(1, steps // 8),
                 validate=0,
@@ -253,9 +294,11 @@ class LearnSettings:
 def from_file(path: Location | None, overrides: Sequence[str] = ()) -> LearnSettings:
     """The settings of a run: those that are usual for it, the file's, then the overrides."""
     given = file_values(LearnSettings, path, partial=True) if path is not None else {}
+    kinds = [text.split("=")[1].strip() for text in overrides if text.startswith(KIND)]
+    kind = [USUAL_KIND, *given.get("selfplay", {}).get("kind", "").split(), *kinds][-1]
     usual = [
         text
-        for text in USUAL
+        for text in USUAL.get(kind, ())  # what is no kind is refused where it is read
         if text.partition("=")[0].split(".")[1] not in given.get(text.partition(".")[0], {})
     ]
     return load(LearnSettings, path, overrides=[*usual, *overrides], partial=True)

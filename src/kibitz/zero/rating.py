@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 import kibitz
-from kibitz.arena.match.elo import Pairs, Tally, expected_score
+from kibitz.arena.match.elo import Pairs, Sprt, Tally, expected_score
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.rating import Rating, ratings
@@ -37,11 +37,14 @@ UNTIL = " (until generation "  # after the name of an opponent that became anoth
 NEAR = 50.0  # Elo that a few rating games cannot tell from none
 
 
-def match(work: Work, name: str, first: str, second: str, games: int) -> Results | None:
+def match(
+    work: Work, name: str, first: str, second: str, games: int, sprt: Sprt | None = None
+) -> Results | None:
     """Games of two players, both colours of each opening; None if asked to stop.
 
-    Openings and random numbers follow from the match's name, so no two matches share any. The
-    journal's name depends on all that makes it another match, so none is ever refused.
+    With a test it ends once that is decided. Openings and random numbers follow from the match's
+    name, so no two matches share any. The journal's name depends on all that makes it another
+    match, so none is ever refused.
     """
     learn = work.settings.learn
     seed = learn.seed << SEED_BITS | zlib.crc32(f"{name} {anywhere(work.folder, second)}".encode())
@@ -51,6 +54,7 @@ def match(work: Work, name: str, first: str, second: str, games: int) -> Results
         openings=random_openings(games // 2, learn.rating_plies, seed),
         rounds=games // 2,
         seed=seed,
+        sprt=sprt,
         concurrency=work.cores,
     )
     header = setup.header()
@@ -60,7 +64,8 @@ def match(work: Work, name: str, first: str, second: str, games: int) -> Results
     with Journal(header, work.folder.root / "matches" / f"{name}-{digest}.jsonl") as journal:
         work.begin("rate", work.generation, setup.games, len(journal.games))
         results = run(setup, journal, work.stop, lambda _: work.advance())
-        return results if len(results.games) == setup.games else None
+        decided = sprt is not None and sprt.verdict(results.pairs(0, 1)) is not None
+        return results if decided or len(results.games) == setup.games else None
 
 
 def anywhere(folder: Folder, text: str) -> str:
@@ -204,19 +209,24 @@ class Gate(NamedTuple):
 
 
 def gate(work: Work, generation: int) -> Gate | None:
-    """Decide whose network plays the games of a generation; None if asked to stop before."""
+    """Decide whose network plays the games of a generation; None if asked to stop before.
+
+    A test that most games leave undecided says which of its two hypotheses is the likelier.
+    """
     learn, trained = work.settings.learn, work.folder.trained()
-    if not learn.gate or generation == 1:
+    if not (learn.gate or learn.gate_bounds) or generation == 1:
         return Gate(generation)
+    sprt = Sprt(*learn.gate_bounds, model="normalised") if learn.gate_bounds else None
     last, work.generation = trained[generation - 1].plays, generation
     first, second = (player_of(work.folder, learn, str(one)) for one in (generation, last))
-    results = match(work, f"gate-{generation:04}", first, second, learn.gate_games)
+    results = match(work, f"gate-{generation:04}", first, second, learn.gate_games, sprt)
     if results is None:
         return None
-    tally = results.tally(0, 1)
+    tally, pairs = results.tally(0, 1), results.pairs(0, 1)
     score = tally.points / tally.games
-    games = Result(opponent=str(last), pairs=results.pairs(0, 1), **tally._asdict())
-    return Gate(generation if score >= learn.gate else last, score, games)
+    games = Result(opponent=str(last), pairs=pairs, **tally._asdict())
+    passed = score >= learn.gate if sprt is None else sprt.llr(pairs) > 0
+    return Gate(generation if passed else last, score, games)
 
 
 # --- all games at once ----------------------------------------------------------------------------

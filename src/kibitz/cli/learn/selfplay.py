@@ -198,6 +198,8 @@ def _prepare(run: Folder, overrides: list[str], *, resume: bool, exclusive: bool
     there = run.exists or resume
     settings = run.settings(tuple(overrides)) if there else from_file(used(), overrides)
     openings = settings.selfplay.validated().openings
+    for line in settings.selfplay.idle():
+        say(line)
     if openings:
         read_openings(openings)  # refused before the folder is made
     parse_players(list(settings.learn.opponents))

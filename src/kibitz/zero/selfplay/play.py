@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,8 @@ import numpy as np
 import zstandard
 
 from kibitz.core.errors import InputError
-from kibitz.core.files import ChecksumError, read_bytes, with_ending, without_ending, write_bytes
+from kibitz.core.files import read_bytes, write_bytes
+from kibitz.core.journal import GrowingFile
 from kibitz.core.log import Stop, say
 from kibitz.core.places import Place, files_below, place
 from kibitz.core.unpacking import unzstd
@@ -31,49 +34,62 @@ from kibitz.zero.selfplay.game import ENDS, PLY, VISIT, Finished, packed_starts
 from kibitz.zero.selfplay.players import Players
 
 UNFINISHED = ".part"
-SAVE_SECONDS = 30.0  # between two times that the games of a group are kept
-MARK = b"kibitz-part-1"
+SAVE_SECONDS = 30.0  # between two times that the games of a group are kept behind a URL
+MARK = b"kibitz-part-2"
+FRAME = struct.Struct("<II")  # before a piece of such a file: its bytes and their CRC-32
 ARRAYS = {"start": POSITION, "plies": PLY, "visits": VISIT}
 TYPES = [str(dtype) for dtype in ARRAYS.values()]  # what the bytes of the arrays mean
 
 
 class Unfinished:
-    """The files of a run's groups, each known by the number of its first game."""
+    """The files of a run's groups, each known by the number of its first game.
+
+    A file begins with what its games have in common, and each game is added when it is over.
+    """
 
     def __init__(self, folder: Place, about: dict[str, Any], wanted: range) -> None:
         """`about` is how the games were played, `wanted` the numbers of the run's games."""
         self._folder, self._about, self._wanted = folder, about, wanted
         self._prefix = f"selfplay-{about[GENERATION]:04d}-{about['seed']}-"
         self._saved = defaultdict[int, float](time.monotonic)
+        self._growing: dict[int, GrowingFile] = {}
 
-    def save_now_and_then(self, first: int, games: Iterable[Finished]) -> None:
-        """Keep the games of a group if that was last done a while ago."""
-        if time.monotonic() - self._saved[first] > SAVE_SECONDS:
-            self.save(first, games)
+    def add(self, first: int, games: Sequence[Finished]) -> None:
+        """Keep the last of a group's games; behind a URL, where no file grows, all now and then."""
+        if first in self._growing:
+            self._growing[first].add(_framed(_row(games[-1])))
+        elif isinstance(self._folder, Path):
+            self._growing[first] = GrowingFile(Path(self._save(first, games)))
+        elif time.monotonic() - self._saved[first] > SAVE_SECONDS:
+            self._save(first, games)
 
-    def save(self, first: int, games: Iterable[Finished]) -> None:
-        """Keep the games of a group that are over."""
-        rows = [
-            [
-                value.tobytes() if isinstance(value, np.ndarray) else value
-                for value in (getattr(game, field.name) for field in fields(game))
-            ]
-            for game in games
-        ]
-        content = zstandard.compress(msgspec.msgpack.encode([self._about, TYPES, rows]))
-        path = self._folder / f"{self._prefix}{first:08d}{UNFINISHED}"
-        write_bytes(path, with_ending(content, MARK))
-        self._saved[first] = time.monotonic()
+    def close(self, first: int) -> None:
+        """Add nothing more to a group's file."""
+        if growing := self._growing.pop(first, None):
+            growing.close()
+
+    def finish(self, waiting: Mapping[int, Sequence[Finished]]) -> None:
+        """Keep the games of groups that are not complete, and remove the files of all others."""
+        for first, games in waiting.items():
+            if first not in self._growing:
+                self._save(first, games)
+        for first in [*self._growing]:
+            self.close(first)
+        for first, path in self._files().items():
+            if first not in waiting:
+                path.unlink()
 
     def load(self) -> dict[int, Finished]:
         """All games that are kept, by their numbers."""
         return {game.number: game for path in self._files().values() for game in self._read(path)}
 
-    def remove(self, *, but: Container[int] = ()) -> None:
-        """Remove the files of groups that are complete, or were cut otherwise."""
-        for first, path in self._files().items():
-            if first not in but:
-                path.unlink()
+    def _save(self, first: int, games: Iterable[Finished]) -> Place:
+        """Write the file of a group anew."""
+        pieces = [_framed([self._about, TYPES]), *(_framed(_row(game)) for game in games)]
+        path = self._folder / f"{self._prefix}{first:08d}{UNFINISHED}"
+        write_bytes(path, MARK + b"".join(pieces))
+        self._saved[first] = time.monotonic()
+        return path
 
     def _files(self) -> dict[int, Place]:
         """The run's files by the first number of the group; other processes have their own."""
@@ -85,17 +101,46 @@ class Unfinished:
         return found
 
     def _read(self, path: Place) -> list[Finished]:
-        """The games of a file; none, with a line, if it is damaged or of another kind."""
-        try:
-            content = without_ending(read_bytes(path), MARK)
-        except ChecksumError:
+        """The games of a file; with a line, none of another kind, and none after a damaged one."""
+        pieces, sound = _unframed(read_bytes(path))
+        if not sound:
             say(f"damaged, its games are played again: {path}")
-            return []
-        about, types, rows = msgspec.msgpack.decode(unzstd(content, path))
-        if (about, types) != (self._about, TYPES):
+        rows = [msgspec.msgpack.decode(unzstd(piece, path)) for piece in pieces]
+        if rows and rows[0] != [self._about, TYPES]:
             say(f"games of other settings, or of another version, are played again: {path}")
             return []
-        return [_game(row) for row in rows]
+        return [_game(row) for row in rows[1:]]
+
+
+def _framed(content: Any) -> bytes:
+    """A piece of a file: its size and checksum, then the content, compressed."""
+    piece = zstandard.compress(msgspec.msgpack.encode(content))
+    return FRAME.pack(len(piece), zlib.crc32(piece)) + piece
+
+
+def _unframed(content: bytes) -> tuple[list[bytes], bool]:
+    """The whole pieces of a file, and whether all are as they were written.
+
+    The last one may be cut short: the process was killed while it wrote.
+    """
+    pieces, place = list[bytes](), len(MARK)
+    if content[:place] != MARK:
+        return [], False
+    while place + FRAME.size <= len(content):
+        size, checksum = FRAME.unpack_from(content, place)
+        begin = place + FRAME.size
+        place = begin + size
+        if place <= len(content):
+            if zlib.crc32(content[begin:place]) != checksum:
+                return pieces, False
+            pieces.append(content[begin:place])
+    return pieces, True
+
+
+def _row(game: Finished) -> list[Any]:
+    """A game as it is written."""
+    values = (getattr(game, field.name) for field in fields(game))
+    return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _game(row: list[Any]) -> Finished:
@@ -238,9 +283,10 @@ class _Run:
             if self._on_game is not None:
                 self._on_game(summary)
             if len(waiting) < len(group):
-                self._unfinished.save_now_and_then(group[0], waiting)
+                self._unfinished.add(group[0], waiting)
                 return
             del self._waiting[group]
+            self._unfinished.close(group[0])
             self._report.shards += 1
         games = sorted(waiting, key=lambda one: one.number)
         stem = f"{KIND}-{self._about[GENERATION]:04d}-{games[0].number:08d}"
@@ -249,9 +295,7 @@ class _Run:
     def keep_unfinished(self) -> None:
         """Keep the finished games of groups that are not complete, for the next start."""
         with self._lock:
-            for group, games in self._waiting.items():
-                self._unfinished.save(group[0], games)
-            self._unfinished.remove(but={group[0] for group in self._waiting})
+            self._unfinished.finish({group[0]: games for group, games in self._waiting.items()})
 
     def _summary(self, game: Finished) -> GameSummary:
         moves = game.start.tobytes() + game.plies["move"].tobytes()
