@@ -46,6 +46,8 @@ class Server:
         """Start it and wait until it answers."""
         command = [sys.executable, "-m", "kibitz", "web", str(self.folder), "--no-open"]
         command += ["--port", str(self.port), "--hash", "32", *self.options]
+        if "--database" not in self.options:  # never that of who runs the tests
+            command += ["--database", str(self.folder.parent / "no-games.db")]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.log: list[str] = []
         assert self.process.stderr is not None

@@ -42,6 +42,12 @@ def press(tab: Tab, text: str, within: str = "#view") -> None:
     tab.js(f"{found}.click()")
 
 
+def unfold(tab: Tab, text: str) -> None:
+    """Click the heading of a part that can be folded."""
+    headings = "[...document.querySelectorAll('#view summary')]"
+    tab.js(f"{headings}.find((one) => one.innerText === {json.dumps(text)}).click()")
+
+
 def texts(tab: Tab, selector: str) -> list[str]:
     found = tab.js(
         f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"

@@ -4,11 +4,13 @@ import { html } from "./board.js";
 import { ask } from "./connection.js";
 import { EnginePanel } from "./engine.js";
 import { browse } from "./files.js";
+import { Explorer } from "./explorer.js";
+import { SavedGames, saveGame } from "./games.js";
 import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { KeyMoments, followJob } from "./review.js";
 import { setUp } from "./setup.js";
-import { keep, keepHere, kept } from "./store.js";
+import { keep, keepHeight, keepHere, keepOpen, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
 import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
 
@@ -19,6 +21,7 @@ const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "E
 
 export class Analyse {
   #visited = ""; // the address that was followed last
+  #opens = false; // a game that lies elsewhere, too, and is saved once it is changed
   #warned = false; // that nothing can be kept is said once
 
   constructor() {
@@ -36,6 +39,10 @@ export class Analyse {
     this.panels[1].element.hidden = true;
     this.moves = new MoveList(this.tree);
     this.keyMoments = new KeyMoments(this.tree);
+    this.explorer = new Explorer(this.tree);
+    this.openings = keepOpen(html("details", { class: "panel" }, html("summary", {}, "Openings"), this.explorer.element), "openings");
+    this.openings.addEventListener("toggle", () => this.openings.open && this.explorer.open());
+    this.saved = keepOpen(new SavedGames((game) => this.load(game)).element, "saved");
     this.graph = new GameGraph(this.tree, (node) => this.#valueOf(node));
     this.status = html("p", { class: "status", "aria-live": "polite" });
     this.words = html("p", { class: "words", hidden: true });
@@ -44,7 +51,7 @@ export class Analyse {
     this.progress = html("div", { class: "progress", hidden: true });
     this.element = html("div", { class: "desk" }, this.#left(), this.#right());
     this.tree.addEventListener("go", () => (this.#keep(), this.#show()));
-    this.tree.addEventListener("change", () => (this.#keep(), this.#showNames()));
+    this.tree.addEventListener("change", () => (this.#opens || saveGame(this.tree), this.#keep(), this.#showNames()));
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.#drop(event));
     this.restored = guarded(() => this.#restore());
@@ -62,12 +69,13 @@ export class Analyse {
     this.text = html("textarea", { rows: 3, placeholder: "Paste a FEN or PGN here, or drop a file on the page", "aria-label": "FEN or PGN", spellcheck: "false" });
     const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
     const game = html("div", { class: "row" }, button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), compare, button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
-    const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, this.moves.element, game, this.progress);
-    return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), this.keyMoments.element, moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
+    const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, keepHeight(this.moves.element, "moves"), game, this.progress);
+    return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), this.keyMoments.element, moves, this.openings, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools), this.saved);
   }
 
   async shown() {
     this.panels.forEach((panel) => panel.pause(false));
+    if (this.openings.open) this.explorer.open();
     if (!(await this.visit())) this.#show();
   }
 
@@ -161,15 +169,16 @@ export class Analyse {
     this.text.value = "";
     if (found.kind === "position") return this.replace({ fen: found.fen, nodes: [] });
     const [first, second, ...others] = found.skipped;
-    this.replace(found.game, [first, second, others.length ? `And ${others.length} more.` : ""].filter(Boolean).join(" "));
+    this.replace(found.game, [first, second, others.length ? `And ${others.length} more.` : ""].filter(Boolean).join(" "), true);
+    if (found.titles.length > 1) this.explorer.offer(text);
     this.#listGames(found.titles, (number) => ask("read", { text, number }).then((one) => (number ? one.game : found.game)));
     return true;
   }
 
   /** Another game in place of the one that is shown, which can be had back; `said` is what could not be read. */
-  replace(game, said = "") {
+  replace(game, said = "", own = false) {
     const before = this.tree.kept();
-    this.load(game);
+    this.load(game, own);
     const back = before.nodes.length ? [said ? "Undo" : "Bring it back", () => this.load(before)] : null;
     if (said || back) toast(said || "Another game was here before.", said ? "error" : "note", back);
     return true;
@@ -181,10 +190,12 @@ export class Analyse {
     if (san) toast(`${san} was removed, with all that followed.`, "note", ["Undo", () => this.load(before)]);
   }
 
-  load(game) {
+  load(game, own = false) {
     this.games.hidden = true;
     this.progress.hidden = true;
+    this.#opens = !own;
     this.tree.load({ tags: {}, chess960: false, comment: "", eval: null, ...game });
+    this.#opens = false;
     this.#show();
     return true;
   }
@@ -193,7 +204,11 @@ export class Analyse {
     this.games.hidden = titles.length < 2;
     const pick = async (number) => {
       const game = await guarded(() => get(Number(number)));
-      if (game) (this.tree.load(game), this.#show());
+      if (!game) return;
+      this.#opens = true;
+      this.tree.load(game);
+      this.#opens = false;
+      this.#show();
     };
     this.games.replaceChildren(choice(`${titles.length} games`, titles.map((title, index) => [index, title]), 0, pick).element);
   }
@@ -271,16 +286,18 @@ export class Analyse {
     const level = choice("For", LEVELS, "club"), nodes = field("Nodes for each position", { type: "number", min: 100, max: 1e6, value: 10000 });
     const answer = await dialog("Annotate the game", [html("p", { class: "soft" }, "Every position is searched; mistakes are searched again, deeper."), level.element, nodes.element], [["Annotate", "yes", "accent"], ["Cancel", null]]);
     if (!answer) return;
-    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), level: level.value, nodes: Number(nodes.input.value) }));
-    if (facts) followJob(this.progress, facts, (game) => this.load(game));
+    await this.#annotated({ level: level.value, nodes: Number(nodes.input.value) });
+  }
+
+  async #annotated(how, then = () => {}) {
+    const { saved } = this.tree;
+    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), ...how }));
+    if (facts) followJob(this.progress, facts, (game) => (this.load({ ...game, saved }, true), then()));
   }
 
   /** Search the whole game, then show where it turned, the first such moment at once, and what the engine sees there. */
   async review() {
-    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), nodes: REVIEW_NODES }));
-    if (!facts) return;
-    followJob(this.progress, facts, (game) => {
-      this.load(game);
+    await this.#annotated({ nodes: REVIEW_NODES }, () => {
       this.tree.go(this.keyMoments.nodes[0] ?? this.tree.root);
       this.panels[0].toggle(true);
     });

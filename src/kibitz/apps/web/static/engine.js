@@ -3,6 +3,7 @@
 import { html } from "./board.js";
 import { ask, connection } from "./connection.js";
 import { wdlBar } from "./graph.js";
+import { keepHeight, keepOpen, keepPanel, panelState } from "./store.js";
 import { button, choice, field, guarded, percent, scoreText, short, whole } from "./widgets.js";
 
 const COLUMNS = [ // key, heading, what it is, wide screens only
@@ -61,7 +62,8 @@ export class EnginePanel {
     this.slider = html("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Back in time" });
     this.moment = html("span", { class: "facts" });
     this.slider.addEventListener("input", () => this.#slide());
-    this.think = html("details", { class: "think" }, html("summary", {}, "Watch it think"), this.crumbs, this.table, html("div", { class: "row time" }, this.slider, this.moment));
+    this.think = html("details", { class: "think" }, html("summary", {}, "Watch it think"), this.crumbs, keepHeight(this.table, `table ${number}`), html("div", { class: "row time" }, this.slider, this.moment));
+    keepOpen(this.think, `think ${number}`);
     this.think.addEventListener("toggle", () => this.#showMoves());
     const gear = button("Settings", () => this.#openSettings(), { class: "quiet", "aria-expanded": "false" });
     this.gear = gear;
@@ -70,6 +72,7 @@ export class EnginePanel {
     this.lines.addEventListener("mouseleave", () => hooks.preview(null));
     connection.addEventListener("open", () => !this.#resting && this.#again());
     this.#describe();
+    if (panelState(`settings ${number}`).open) this.#openSettings();
   }
 
   get title() {
@@ -277,6 +280,7 @@ export class EnginePanel {
   async #openSettings() {
     this.settings.hidden = !this.settings.hidden;
     this.gear.setAttribute("aria-expanded", !this.settings.hidden);
+    keepPanel(`settings ${this.number}`, { open: !this.settings.hidden });
     if (this.settings.childElementCount || this.settings.hidden) return;
     const known = await guarded(() => ask("hello"));
     if (!known) return;

@@ -2,6 +2,7 @@
 
 import { html } from "./board.js";
 import { ask, connection } from "./connection.js";
+import { saveGame } from "./games.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { keep, kept } from "./store.js";
 import { MoveList, START, Tree, numberOf, turnOf } from "./tree.js";
@@ -114,7 +115,6 @@ export class Play {
     else if (start.value === "fen") fen = this.fen.input.value.trim() || START;
     if (fen && odds.value && !(fen = withOdds(fen, odds.value, gives))) return toast("The engine cannot give that: it has no such piece on its first rows there. Choose other odds, or another start.");
     if (!fen || !(await guarded(() => ask("position", { place: { fen, chess960 } })))) return;
-    const before = this.over && this.tree.root.children.length ? await this.tree.pgn().catch(() => "") : "";
     const elo = Number(this.strength.value);
     const [base, increment] = time.value.split("+").map(Number);
     const timed = increment !== undefined;
@@ -124,7 +124,6 @@ export class Play {
     this.clocks = timed ? { w: 1000 * base, b: 1000 * base } : null;
     this.over = this.outcome = "";
     this.tree.changed();
-    if (before) toast("The game before is put away.", "note", ["Save it as PGN", () => save("game.pgn", before)]);
     await this.#started();
   }
 
@@ -228,6 +227,7 @@ export class Play {
     }
     this.#run();
     if (await guarded(() => this.tree.play(uci, san))) {
+      saveGame(this.tree);
       this.#keep();
       await this.#next();
     }
@@ -303,6 +303,7 @@ export class Play {
     this.over = result;
     this.asked = null;
     this.tree.tags.Result = result;
+    saveGame(this.tree);
     this.outcome = `${result.replace("1/2-1/2", "½–½")}, ${reason}`;
     this.#say(this.outcome);
     this.moves.draw();
@@ -321,7 +322,7 @@ export class Play {
   /** Open the game in Analyse, and have it reviewed there. */
   async #analyse(review) {
     const read = await guarded(async () => ask("read", { text: await this.tree.pgn() }));
-    if (read) this.views.analyse(read.game, review);
+    if (read) this.views.analyse({ ...read.game, saved: this.tree.saved }, review);
   }
 
   // --- what is shown ---------------------------------------------------------------------------

@@ -25,6 +25,37 @@ export function keep(name, value) {
   return attempt(() => (localStorage.setItem(name, JSON.stringify({ tab, value })), true)) === true || here;
 }
 
+const PANELS = "kibitz-panels";
+const panels = () => attempt(() => JSON.parse(localStorage.getItem(PANELS))) ?? {};
+
+/** What is kept of a panel, in all tabs. */
+export const panelState = (name) => panels()[name] ?? {};
+
+export function keepPanel(name, changes) {
+  attempt(() => localStorage.setItem(PANELS, JSON.stringify({ ...panels(), [name]: { ...panelState(name), ...changes } })));
+}
+
+/** A <details> that is open after a reload if it was before. */
+export function keepOpen(details, name) {
+  details.open = panelState(name).open ?? details.open;
+  details.addEventListener("toggle", () => keepPanel(name, { open: details.open }));
+  return details;
+}
+
+/** An element that is drawn higher or lower by its corner, and stays so. */
+export function keepHeight(element, name) {
+  const size = (height) => ((element.style.height = `${height}px`), element.classList.add("sized"));
+  const { height } = panelState(name);
+  element.classList.add("resizable");
+  if (height) size(height);
+  element.addEventListener("pointerdown", (event) => {
+    const box = element.getBoundingClientRect();
+    if (box.right - event.clientX < 20 && box.bottom - event.clientY < 20) size(element.offsetHeight); // its corner
+  });
+  new ResizeObserver(() => element.classList.contains("sized") && element.offsetHeight && keepPanel(name, { height: element.offsetHeight })).observe(element);
+  return element;
+}
+
 /** What this tab has kept, or the last tab that is closed by now; null if there is nothing. */
 export async function kept(name) {
   const here = attempt(() => JSON.parse(sessionStorage.getItem(name)));

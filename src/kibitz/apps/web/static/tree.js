@@ -23,7 +23,7 @@ export class Tree extends EventTarget {
 
   reset(fen, { chess960 = false, tags = {} } = {}) {
     this.root = newNode({ fen, uci: "", san: "", parent: null });
-    Object.assign(this, { at: this.root, chess960, tags, reviewed: false });
+    Object.assign(this, { at: this.root, chess960, tags, reviewed: false, saved: null });
   }
 
   /** Take a game of the server: a list of moves with the number of the one before. */
@@ -40,6 +40,7 @@ export class Tree extends EventTarget {
     const main = this.main();
     for (const ply of game.keys ?? []) main[ply + 1].key = true;
     this.reviewed = Boolean(game.keys || game.reviewed);
+    this.saved = game.saved ?? null; // by what it is known among the saved games
     this.at = nodes[game.at] ?? this.root;
     this.changed();
   }
@@ -149,7 +150,7 @@ export class Tree extends EventTarget {
   kept() {
     const listed = this.#listed(), { root, tags, chess960 } = this;
     const plain = ({ node, parent }) => Object.fromEntries([["parent", parent], ...["uci", "san", "fen", "nags", "comment", "eval", "value", "key"].map((key) => [key, node[key]])]);
-    return { fen: root.fen, chess960, tags, comment: root.comment, eval: root.eval, reviewed: this.reviewed, nodes: listed.map(plain), at: listed.findIndex(({ node }) => node === this.at) };
+    return { fen: root.fen, chess960, tags, comment: root.comment, eval: root.eval, reviewed: this.reviewed, saved: this.saved, nodes: listed.map(plain), at: listed.findIndex(({ node }) => node === this.at) };
   }
 
   /** The tree as the server writes PGN. */
