@@ -14,7 +14,9 @@ import chess.pgn
 from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse
 from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.claims.claim import step
+from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, scenes_of
 from kibitz.comment.judge import Label, Seen, key_moments, labels_of
 from kibitz.comment.kept import Kept
@@ -245,6 +247,17 @@ def comment_on(
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
     return Speaker(level, language).comment(scene).text
+
+
+def mistake_on(engine: Engine, board: Board, move: str, level: Level, limits: Limits) -> str:
+    """Why a move is a mistake, without a word of what was better; empty if it is none."""
+    scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
+    if mark_of(scene) not in (Label.MISTAKE, Label.BLUNDER):
+        return ""
+    speaker = Speaker(level)
+    causes = [one for one in select(scene, Memory(), level).claims if isinstance(one, CAUSES)]
+    texts = [speaker.told_alone(scene, claim) for claim in causes]
+    return " ".join(texts) or "There is something clearly better."
 
 
 def silence(move: str, language: Language = ENGLISH) -> str:

@@ -48,6 +48,14 @@ def unfold(tab: Tab, text: str) -> None:
     tab.js(f"{headings}.find((one) => one.innerText === {json.dumps(text)}).click()")
 
 
+def tick(tab: Tab, text: str) -> None:
+    """Click the box whose label begins with a text."""
+    boxes = "[...document.querySelectorAll('#view .tick')]"
+    found = f"{boxes}.find((one) => one.innerText.startsWith({json.dumps(text)}))"
+    wait(tab, found)
+    tab.js(f"{found}.querySelector('input').click()")
+
+
 def texts(tab: Tab, selector: str) -> list[str]:
     found = tab.js(
         f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"

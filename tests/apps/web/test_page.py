@@ -15,6 +15,7 @@ from tests.apps.web.steps import (
     press,
     show,
     texts,
+    tick,
     touch,
     type_move,
     wait,
@@ -27,8 +28,9 @@ ATTACK = "<img src=x onerror=alert(1)>"
 def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> None:
     show(tab, server, "play")
     wait(tab, "document.querySelector('#view input[type=range]')")
-    tab.js("document.querySelector('#view input[type=range]').value = 500")
-    choose(tab, "Network", "material")
+    choose(tab, "Opponent", "500")
+    assert tab.js("document.querySelector('#view input[type=range]').value") == "500"
+    choose(tab, "What it judges by", "material")
     press(tab, "Play")
     wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
     tab.click(*point(tab, "e2"))
@@ -308,6 +310,41 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     press(tab, "Review")
     wait(tab, "location.hash.startsWith('#analyse')")
     wait(tab, "document.querySelector('.keys:not([hidden])')")
+
+
+def test_a_mistake_is_named_and_may_be_taken_back(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "6k1/5ppp/8/3p4/8/4P3/5PPP/3R2K1 w - - 0 1")
+    choose(tab, "Opponent", "3100")
+    choose(tab, "Time", "60+0")
+    tick(tab, "Tell me of a mistake")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "Rxd5")  # good: Black, whose king has no air, cannot take it
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    said = texts(tab, "#view .moves .move")
+    type_move(tab, "Rd1")
+    wait(tab, "document.querySelectorAll('.moves .move').length > 2")
+    assert said == texts(tab, "#view .moves .move")[:2]
+    show(tab, server, "play")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "r2q2k1/5ppp/8/8/8/8/5PPP/R2Q2K1 w - - 0 1")
+    choose(tab, "Opponent", "3100")
+    tick(tab, "Tell me of a mistake")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "Qa4")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Qa4 is a mistake.'")
+    assert "Rxa4" in texts(tab, "#view .words")[0]
+    assert "Qxd8" not in texts(tab, "#view")[0]  # what was better
+    press(tab, "Take it back")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "Qa4")
+    press(tab, "Play it all the same")
+    moves_are(tab, "Qa4", "Rxa4")
 
 
 def test_a_lost_engine_takes_a_draw(tab: Tab, server: Server) -> None:

@@ -14,7 +14,7 @@ from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
 from kibitz.coach.deck import DeckName
-from kibitz.comment.annotate import comment_on
+from kibitz.comment.annotate import comment_on, mistake_on
 from kibitz.comment.select import Level
 from kibitz.comment.words.languages import ENGLISH
 from kibitz.core.errors import InputError
@@ -259,6 +259,22 @@ class Comment(PageRequest):
             return comment_on(engine, board, move, self.level, limits) or ENGLISH.nothing
 
 
+class Mistake(PageRequest):
+    """Whether the last move is a mistake that may be taken back."""
+
+    place: PagePosition
+    level: Level = "beginner"
+
+    def answer(self, connection: Connection) -> Any:
+        """Why it is one, without what was better; empty if it is none."""
+        board = self.place.board()
+        if not board.moves:
+            raise InputError("no move to judge", fix="play one first")
+        move = board.uci(board.pop())
+        with connection.app.engines.use(ANNOTATOR) as engine:
+            return mistake_on(engine, board, move, self.level, Limits(nodes=COMMENT_NODES))
+
+
 class Annotate(PageRequest):
     """Annotate a game."""
 
@@ -451,7 +467,7 @@ class Openings(PageRequest):
 
 AnyRequest: TypeAlias = (
     Hello | Position | Line | Start960 | Read | Write | Watch | Unwatch | Below | Think | Ponder
-    | Ready | Hint | Look | Comment | Annotate | Job | Files | Open | Card | Solve | Coach
+    | Ready | Hint | Look | Comment | Mistake | Annotate | Job | Files | Open | Card | Solve | Coach
     | AddGames | Question | ItemHint | Answer | OwnGame | Profile | Openings
 )  # fmt: skip
 DECODER = msgspec.json.Decoder(AnyRequest)

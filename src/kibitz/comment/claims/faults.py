@@ -265,6 +265,9 @@ class Keeps(Claim):
         return standing(scene.had.value) == self.has
 
 
+CAUSES = (EnPrise, Abandons, Overlooks, AllowsMate, Allows)  # which say nothing of a better move
+
+
 def answer_line(scene: Scene) -> str:
     """The refutation and the moves after it, until material is won for good: 6.Nd5 Qd6 7.Bxg5."""
     boards = scene.other.boards

@@ -3,32 +3,16 @@
 import { html } from "./board.js";
 import { ask, connection } from "./connection.js";
 import { saveGame } from "./games.js";
+import { NewGame } from "./newgame.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { keep, kept } from "./store.js";
-import { MoveList, START, Tree, numberOf, turnOf } from "./tree.js";
-import { button, choice, confirmed, field, guarded, save, scoreText, toast } from "./widgets.js";
+import { MoveList, Tree, numberOf, turnOf } from "./tree.js";
+import { button, confirmed, guarded, save, scoreText, toast } from "./widgets.js";
 
-const ODDS = [["", "nothing"], ["p", "a pawn (f)"], ["n", "a knight"], ["b", "a bishop"], ["r", "a rook"], ["q", "the queen"]];
-const TIMES = [["1", "1 second a move"], ["3", "3 seconds a move"], ["10", "10 seconds a move"], ["60+0", "1 minute"], ["180+2", "3 minutes + 2 s"], ["300+3", "5 minutes + 3 s"], ["900+10", "15 minutes + 10 s"]];
-const STARTS = [["standard", "Standard"], ["960", "Chess960, any of them"], ["fen", "A FEN"]];
 const LOW = 20_000; // milliseconds from which a clock warns
-const FULL = 3100; // the end of the strength slider
 const STORE = "kibitz-game";
+const EVEN = 0.04, QUIET_MOVES = 6; // the engine offers a draw after so many of its moves at such values
 const OPENING = 10, LONG = 30; // moves: before the first the engine agrees to no draw, from the second on to an even one
-
-/** A start in which one side gives a piece: the f-pawn, or the first of its kind from the a-file; "" without one. */
-function withOdds(fen, kind, side) {
-  const [placement, turn, castling, ...rest] = fen.split(" ");
-  const rows = placement.split("/").map((row) => row.replace(/\d/g, (empty) => ".".repeat(Number(empty))));
-  const at = (side === "w" ? 7 : 0) + (kind === "p" ? (side === "w" ? -1 : 1) : 0);
-  const letter = side === "w" ? kind.toUpperCase() : kind;
-  const file = kind === "p" ? (rows[at][5] === letter ? 5 : -1) : rows[at].indexOf(letter);
-  if (file < 0) return "";
-  rows[at] = `${rows[at].slice(0, file)}.${rows[at].slice(file + 1)}`;
-  const lost = kind === "r" ? ["q", "abcdefgh"[file]].map((one) => (side === "w" ? one.toUpperCase() : one)) : [];
-  const rights = [...castling].filter((one) => !lost.includes(one)).join("") || "-";
-  return [rows.map((row) => row.replace(/\.+/g, (empty) => empty.length)).join("/"), turn, rights, ...rest].join(" ");
-}
 
 const clockText = (ms) => {
   const left = Math.max(0, ms), seconds = Math.ceil(left / 1000);
@@ -43,12 +27,13 @@ export class Play {
     this.moves = new MoveList(this.tree);
     this.players = { w: this.#player(), b: this.#player() };
     this.status = html("p", { class: "outcome", "aria-live": "polite" });
+    this.warning = html("div", { class: "words", role: "alert", hidden: true });
     this.top = html("div");
     this.bottom = html("div");
     this.buttons = this.#buttons();
-    this.form = this.#form();
+    this.form = new NewGame((wanted) => this.begin(wanted)).element;
     const left = html("section", { class: "left", "aria-label": "Board" }, this.top, html("div", { class: "board-and-bar" }, this.board.element), this.bottom, html("div", { class: "row" }, this.board.input, html("div", { class: "row controls" }, flipButton(this.board, () => this.#seats()))));
-    this.panel = html("section", { class: "panel", hidden: true }, this.status, this.moves.element, this.buttons);
+    this.panel = html("section", { class: "panel", hidden: true }, this.status, this.warning, this.moves.element, this.buttons);
     this.element = html("div", { class: "desk play" }, left, html("section", { class: "right" }, this.panel, this.form));
     this.tree.addEventListener("go", () => this.#show());
     setInterval(() => this.#tick(), 100);
@@ -59,34 +44,6 @@ export class Play {
   #player() {
     const name = html("b"), clock = html("span", { class: "clock", hidden: true });
     return { name, clock, element: html("div", { class: "player" }, name, clock) };
-  }
-
-  #form() {
-    this.fields = {
-      side: choice("You play", [["w", "White"], ["b", "Black"], ["", "either"]], "w"),
-      time: choice("Time", TIMES, "3"),
-      odds: choice("The engine gives", ODDS, ""),
-      start: choice("Start", STARTS, "standard", (value) => (this.fen.element.hidden = value !== "fen")),
-      network: choice("Network", [["", "default"]], ""),
-    };
-    this.fen = field("FEN to start from", { type: "text", placeholder: START });
-    this.fen.element.hidden = true;
-    this.fen.element.classList.add("wide-field");
-    const label = html("output", {}, "1500");
-    this.strength = html("input", { type: "range", min: 500, max: FULL, step: 100, value: 1500, "aria-label": "Strength" });
-    const shown = () => {
-      const elo = Number(this.strength.value), human = elo >= 1100 && elo <= 1900;
-      label.textContent = elo >= FULL ? "full strength" : human ? `${elo}, as people play` : `${elo}`;
-    };
-    this.strength.addEventListener("input", shown);
-    shown();
-    const strength = html("label", { class: "field wide-field" }, html("span", {}, "Strength: ", label), this.strength);
-    this.ponder = field("It thinks on your time", { type: "checkbox" });
-    const { network, start: from, ...first } = this.fields;
-    const more = html("details", { class: "wide-field" }, html("summary", {}, "More choices"), html("div", { class: "form" }, ...[from, this.fen, network, this.ponder].map((one) => one.element)));
-    const play = button("Play", () => this.begin(), { class: "accent", id: "start-game" });
-    ask("hello").then(({ networks }) => this.fields.network.select.append(...networks.map((name) => html("option", { value: name }, name))), () => {});
-    return html("section", { class: "panel", "aria-label": "A new game" }, html("h2", {}, "A new game"), html("div", { class: "form" }, strength, ...Object.values(first).map((one) => one.element), more), html("div", { class: "row" }, play));
   }
 
   #buttons() {
@@ -106,22 +63,11 @@ export class Play {
 
   // --- a game ----------------------------------------------------------------------------------
 
-  async begin() {
-    const { side, time, odds, start, network } = this.fields;
-    const mine = side.value || "wb"[Math.floor(2 * Math.random())];
-    const gives = mine === "w" ? "b" : "w";
-    let fen = START, chess960 = false;
-    if (start.value === "960") [fen, chess960] = [await guarded(() => ask("start960", { number: Math.floor(960 * Math.random()) })), true];
-    else if (start.value === "fen") fen = this.fen.input.value.trim() || START;
-    if (fen && odds.value && !(fen = withOdds(fen, odds.value, gives))) return toast("The engine cannot give that: it has no such piece on its first rows there. Choose other odds, or another start.");
-    if (!fen || !(await guarded(() => ask("position", { place: { fen, chess960 } })))) return;
-    const elo = Number(this.strength.value);
-    const [base, increment] = time.value.split("+").map(Number);
-    const timed = increment !== undefined;
-    this.settings = { elo: elo >= FULL ? null : elo, movetime: timed ? null : 1000 * base, base: timed ? 1000 * base : null, increment: 1000 * (increment ?? 0), network: network.value, ponder: this.ponder.input.checked };
-    this.side = mine;
+  async begin(wanted) {
+    const { fen, chess960, settings, side } = wanted;
+    Object.assign(this, { settings, side });
     this.tree.reset(fen, { chess960, tags: this.#tags() });
-    this.clocks = timed ? { w: 1000 * base, b: 1000 * base } : null;
+    this.clocks = settings.base ? { w: settings.base, b: settings.base } : null;
     this.over = this.outcome = "";
     this.tree.changed();
     await this.#started();
@@ -136,7 +82,9 @@ export class Play {
 
   /** Show a game that begins, or goes on after a reload; its clocks stand until the engine is ready. */
   async #started() {
-    this.asked = this.since = this.thought = null;
+    this.asked = this.since = this.thought = this.judged = null;
+    this.warning.hidden = true;
+    this.quiet = 0; // moves at which the engine thought the game even
     this.ready = !this.clocks || Boolean(this.over);
     this.panel.hidden = false;
     this.form.hidden = true;
@@ -191,8 +139,29 @@ export class Play {
     if (!info || this.tree.at !== node) return;
     this.#show();
     if (info.over) return this.#end(info.over.result, info.over.reason);
-    if (this.#turn !== this.side) return this.#engine(node);
+    if (this.#turn !== this.side) return this.settings.coach && node.parent && this.judged !== node ? this.#judge(node) : this.#engine(node);
     if (this.settings.ponder && !this.settings.elo && node.parent) guarded(() => ask("ponder", { place: this.tree.place(), wanted: this.#wanted() }));
+    return undefined;
+  }
+
+  /** The coach looks at the person's move before the reply; a mistake may be taken back. Clocks stand meanwhile. */
+  async #judge(node) {
+    const stays = () => this.tree.at === node && !this.over;
+    this.since = null;
+    this.#say("The coach looks at your move …");
+    const text = await guarded(() => ask("mistake", { place: this.tree.place(node) }));
+    if (!stays()) return undefined;
+    const goOn = () => {
+      this.warning.hidden = true;
+      this.judged = node;
+      if (!stays()) return undefined;
+      this.#run();
+      return this.#engine(node);
+    };
+    if (!text) return goOn();
+    this.#say(`${node.san} is a mistake.`);
+    this.warning.hidden = false;
+    this.warning.replaceChildren(html("p", {}, text), html("div", { class: "row" }, button("Take it back", () => this.#takeBack(), { class: "accent" }), button("Play it all the same", goOn)));
     return undefined;
   }
 
@@ -211,6 +180,15 @@ export class Play {
     if (!found) return this.#say("The engine could not move; take back, or begin a new game.");
     this.thought = this.side === "w" ? -found.line.value : found.line.value;
     await this.#make(found.move, found.san);
+    this.#offers();
+  }
+
+  /** The engine offers a draw where a long game has been even for a while. */
+  #offers() {
+    const even = Math.abs(this.thought) < EVEN && numberOf(this.tree.at.fen) >= LONG;
+    this.quiet = even ? this.quiet + 1 : 0;
+    const node = this.tree.at, agree = () => this.tree.at === node && !this.over && this.#end("1/2-1/2", "draw agreed");
+    if (this.quiet && this.quiet % QUIET_MOVES === 0 && !this.over) toast("The engine offers a draw.", "note", ["Accept", agree]);
   }
 
   async #person(uci, san) {
@@ -261,6 +239,7 @@ export class Play {
     if (path.length < steps) return toast("There is no move of yours to take back.", "note");
     const gone = path[path.length - steps];
     this.thought = null;
+    this.warning.hidden = true;
     this.tree.go(gone.parent);
     this.tree.remove(gone);
     this.#run();
@@ -301,6 +280,7 @@ export class Play {
 
   #end(result, reason) {
     this.over = result;
+    this.warning.hidden = true;
     this.asked = null;
     this.tree.tags.Result = result;
     saveGame(this.tree);
