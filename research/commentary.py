@@ -1,6 +1,9 @@
 """How far `kibitz check` can be trusted, and how often human commentary is wrong.
 
 table of commentary (fen_before, uci, fen_after, comment a row) -> settings -> verdicts -> rates
+
+`ideas` is about Kibitz's own comments: which ideas of a table of positions they speak of, and which
+they would where there are none.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import csv
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -17,12 +21,21 @@ from cyclopts import App, Parameter
 
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
+from kibitz.comment.analyse import NODES as ANNOTATES
+from kibitz.comment.annotate import scene_on
 from kibitz.comment.check.games import BEFORE, BEHIND, NODES, searching
 from kibitz.comment.check.verdict import VERDICTS, Search, Setting, Tally, judge
+from kibitz.comment.claims.faults import faults
+from kibitz.comment.facts import Scene
+from kibitz.comment.select import FEATURES, Memory, kind_of, proved_of
+from kibitz.comment.selection import select
+from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
 from research.command import carry_out
 
 app = App(
@@ -120,6 +133,60 @@ def _share(part: int, whole: int) -> dict[str, Any]:
     return {"of": whole, "count": part, "share": share, "interval": interval}
 
 
+# --- ideas ----------------------------------------------------------------------------------------
+
+
+class Idea(NamedTuple):
+    """A move that shows an idea, or looks as if it did; the moves before it are made first."""
+
+    name: str  # of a claim
+    true: bool
+    fen: str
+    moves: tuple[str, ...]
+
+    @property
+    def board(self) -> Board:
+        """The position before the move."""
+        board = Board(self.fen)
+        for move in self.moves[:-1]:
+            board.push(board.parse(move))
+        return board
+
+
+def ideas_in(path: Path) -> list[Idea]:
+    """The rows of a table as tests/comment/data/ideas.tsv."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Idea(one["idea"], one["truth"] == "true", one["fen"], tuple(one["moves"].split()))
+            for one in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
+
+
+def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
+    """Whether the claim of an idea is proved of the move."""
+    kinds: set[str] = set()
+
+    def ask(scene: Scene) -> None:
+        named = [find for find in FEATURES if find.__name__ == idea.name]
+        claims = chain.from_iterable(find(scene) for find in named)
+        kinds.update(map(kind_of, claims if named else [*proved_of(scene), *faults(scene, ())]))
+
+    scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
+    return idea.name in kinds
+
+
+def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
+    """Whether a comment on the move speaks of the idea, and the comment."""
+
+    def ask(scene: Scene) -> None:
+        select(scene, Memory(), "club")
+
+    scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
+    comment = Speaker("club").comment(scene)
+    claims = (*comment.claims, *comment.better, *comment.reply)
+    return idea.name in map(kind_of, claims), comment.text
+
+
 # --- commands -------------------------------------------------------------------------------------
 
 
@@ -164,6 +231,35 @@ def _sums(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         low, high = facts[name]["interval"]
         share = facts[name]["share"] or 0.0
         yield name.replace("_", " "), f"{share:.2%} ({low:.2%} to {high:.2%})"
+
+
+@app.command(name="ideas")
+def ideas_command(
+    table: Annotated[Path, Parameter(help="Positions, as in tests/comment/data/ideas.tsv.")],
+    *,
+    nodes: NodesFlag = ANNOTATES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Print how many ideas of a table comments speak of, and how many where there are none."""
+    at_least(1, nodes=nodes)
+    counts: Counter[tuple[bool, bool]] = Counter()
+    wrong = []
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        for idea in ideas_in(table):
+            said, text = said_in(engine, idea, nodes)
+            counts[idea.true, said] += 1
+            if said is not idea.true:
+                wrong.append({**idea._asdict(), "comment": text})
+    shares = {
+        "said": _share(counts[True, True], counts[True, True] + counts[True, False]),
+        "false": _share(counts[False, True], counts[False, True] + counts[False, False]),
+    }
+    rows = [(name, one["count"], one["of"]) for name, one in shares.items()]
+    told = [(one["name"], " ".join(one["moves"]), one["comment"]) for one in wrong]
+    table_of = columns(("", "", ""), [*rows, *told])
+    emit({**shares, "wrong": wrong}, as_json=json, table=table_of)
+    return 0
 
 
 @app.command(name="labelled")

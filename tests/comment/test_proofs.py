@@ -134,6 +134,15 @@ CASES: list[Told] = [
         scene(DISCOVERS, "Nf6+"),
         [scene(DISCOVERS, "Ng5+")],
     ),
+    # White is worse anyway, or the king has a square.
+    (
+        fault.Stalemates(),
+        scene("7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", "Qf7", seen(0.9, "f1f7")),
+        [
+            scene("7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", "Qf7", seen(-0.9, "f1f7")),
+            scene("7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", "Qe1", seen(0.9, "f1e1")),
+        ],
+    ),
     # The knight goes between, and nothing is taken; the king takes, or does not.
     (
         tactic.Deflects(unit("ke4"), chess.D5, unit("nd5"), False),

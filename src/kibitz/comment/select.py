@@ -20,6 +20,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, Weights
+from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
@@ -41,7 +42,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **grades.WEIGHTS,
     **GIVEN,
 }
-FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS}
+FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS}
 # The same by the names of finders.
 FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
@@ -243,7 +244,8 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
 
 def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = False) -> bool:
     """Whether a claim that is true is about this move."""
-    lasting = isinstance(claim, Feature) or type(claim).__module__ == changed.__name__
+    quiet = isinstance(claim, Feature) and not FEATURE_WEIGHTS[claim.name].sharp
+    lasting = quiet or type(claim).__module__ == changed.__name__
     if lasting and phase(scene.after) != "endgame":
         if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
             return False
@@ -306,10 +308,10 @@ def worth_saying(
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
         return ranked(scene, mates, memory, level)[:1]
-    return ranked(scene, [*_proved_of(scene), *more], memory, level)[:most]
+    return ranked(scene, [*proved_of(scene), *more], memory, level)[:most]
 
 
-def _proved_of(scene: Scene) -> list[Claim]:
+def proved_of(scene: Scene) -> list[Claim]:
     """All that is proved of a move and may be said of it."""
     if "proved" not in scene.known:
         gives = confirmed_sacrifice(scene)
@@ -328,7 +330,7 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
     if scene.after.is_checkmate():
         return [one for one in worth_saying(scene, Memory(), level, 1) if is_a_reason(one, scene)]
     for soft in (False, True):
-        claims = ranked(scene, [*_proved_of(scene), *more], Memory(), level, soft)[: most + 1]
+        claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
         if found := [one for one in claims if is_a_reason(one, scene)][:most]:
             return found
     return []

@@ -91,8 +91,10 @@ def _criticism(scene: Scene, level: Level) -> Selection:
         causes = [one for one in causes if _explains(one)]  # what was missed says it all
     mates = any(isinstance(one, outcomes.MatesLater) for one in better)
     if mates or any(isinstance(one, fault.MissesMate) for one in lines):
-        causes = [one for one in causes if isinstance(one, fault.AllowsMate)]  # nothing else counts
-    turn = fault.turn_of(scene)
+        decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
+        causes = [one for one in causes if isinstance(one, decide)]
+    stale = any(isinstance(one, fault.Stalemates) for one in causes)
+    turn = None if stale else fault.turn_of(scene)
     said = (*causes[:1], *([turn] if turn else []), *lines)
     return Selection(said, tuple(better), tuple(reply))
 
@@ -199,7 +201,7 @@ def _refuted(scene: Scene) -> Scene:
 
 HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
-    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
 )
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known

@@ -29,6 +29,7 @@ class Weights(NamedTuple):
     once: bool = False  # said once a game, for each side
     reason: bool = True  # it says why a move is good
     drawback: bool = False  # it is bad for the side whose it is
+    sharp: bool = False  # a feature that is said in a position full of tactics, too
     like: str = ""  # names of other claims that say the same; only one of them is said
 
 

@@ -129,6 +129,15 @@ class AllowsMate(Claim):
 
 
 @dataclass(frozen=True)
+class Stalemates(Claim):
+    """A better game is given away by stalemate."""
+
+    def proved(self, scene: Scene) -> bool:
+        """The other side has no move, and stood worse."""
+        return scene.after.is_stalemate() and scene.had is not None and scene.had.value >= BETTER
+
+
+@dataclass(frozen=True)
 class Allows(Claim):
     """The refutation of a bad move."""
 
@@ -284,7 +293,7 @@ def answer_line(scene: Scene) -> str:
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
     """The causes why a move is bad, proved; `why` is what is to be said of the refutation."""
     if scene.reply is None:
-        return []
+        return [Stalemates()] if Stalemates().proved(scene) else []
     return [claim for claim in _faults(scene, why) if claim.proved(scene)]
 
 

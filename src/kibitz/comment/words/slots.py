@@ -75,14 +75,12 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += f".{aim}1" if claim.moves == 1 else f".{aim}"
         case merit.MateIn(moves=1):
             name += ".1"
-        case merit.Wins((4,), (2,) | (3,)):
+        case merit.Wins((4,), (2,) | (3,)) | merit.Nets((4,), (2,) | (3,)):
             name += ".exchange"
         case merit.Wins(won=()):
             name += ".some"
         case merit.Verdict(result):
             name += f".{result}"
-        case merit.Nets((4,), (2,) | (3,)):
-            name += ".exchange"
         case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
         case merit.Threatens(target=None) | merit.Parries(target=None):
@@ -99,6 +97,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".half"
         case changed.Seventh() if not scene.mover:
             name += ".black"
+        case Feature(name="underpromotes", counts=(number,)):
+            name += f".{number}"
     return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
 
 

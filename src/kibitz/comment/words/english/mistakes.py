@@ -28,6 +28,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{other} now mates in {moves}, with {reply} first.",
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
+    "Stalemates": ("This is stalemate, and the better game is gone.",),
     "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
     "Allows.worth": (
         "After {line} the score is {has}.",

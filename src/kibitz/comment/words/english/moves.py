@@ -293,6 +293,24 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "makes it {count0} pieces that attack squares beside {other}'s king",
         "brings another piece near {other}'s king: {count0} now attack squares beside it",
     ),
+    # endings
+    "stalemate_trick": ("offers {piece}: to take it is stalemate",),
+    "underpromotes.0": ("makes a {own}, as a queen would be stalemate",),
+    "underpromotes.1": ("makes a {own}, which gives check where a queen would not",),
+    "underpromotes.2": ("makes a {own}, as a queen would not win",),
+    "zugzwang": ("puts {side} in zugzwang: every move loses something",),
+    "mutual_zugzwang": (
+        "is mutual zugzwang with {other} to move: whoever has to move spoils the game",
+    ),
+    "triangulation": ("loses a move by triangulation: the same position, with {other} to move",),
+    "outruns": ("leaves {other}'s king outside the square of the pawn on {at}",),
+    "enters_square": ("brings the king into the square of the pawn on {at} just in time",),
+    "breakthrough": ("breaks through: the pawn on {at} is given so that another is promoted",),
+    "outside_passed": ("gives {side} an outside passed pawn on {at}",),
+    "simplifies": ("simplifies into a won pawn ending",),
+    "philidor": ("sets up Philidor's defence: the rook keeps the king from its sixth rank",),
+    "lucena": ("reaches the Lucena position, in which a bridge by the rook wins",),
+    "wrong_bishop": ("leaves a bishop of the wrong colour: {side}'s king holds the corner",),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
     # where a move leads

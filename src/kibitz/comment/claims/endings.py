@@ -1,0 +1,311 @@
+"""Features of endings: what theory, tables or searches prove where few pieces are left.
+
+See `features`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import chess
+
+from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims.claim import Weights, passed
+from kibitz.comment.claims.features import Feature, Finder
+from kibitz.comment.claims.merits import LEAST
+from kibitz.comment.claims.outcomes import course
+from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.facts import Scene, Unit, ahead, balance, is_passed, phase, played, unit, units
+from kibitz.comment.judge import BETTER, DECIDED, WON
+
+BEHIND = 2  # pawns' worth from which a stalemate saves something
+FEW = 12  # legal moves of a side that may be in zugzwang
+LEVEL = 0.06  # of winning chances
+FAR = 3  # files between an outside passed pawn and the others
+LOST_MOVE = 7  # plies within which a king loses a move
+RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the board
+
+
+def stalemate_trick(scene: Scene) -> Iterator[Feature]:
+    """Who is behind offers a piece, and whatever takes it stalemates."""
+    if balance(scene.before, scene.mover) > -BEHIND or scene.piece.kind == chess.KING:
+        return
+    takes = [
+        played(scene.after, move)
+        for move in scene.after.legal_moves
+        if move.to_square == scene.landed
+    ]
+    if takes and all(board.is_stalemate() for board in takes):
+        yield Feature(stalemate_trick, scene.mover, (scene.piece,))
+
+
+STALEMATE, CHECK, WINS = range(3)
+
+
+def underpromotes(scene: Scene) -> Iterator[Feature]:
+    """A pawn becomes less than a queen, and why: stalemate, a knight's check, or a win."""
+    move = scene.move
+    if move.promotion in (None, chess.QUEEN):
+        return
+    queen = played(scene.before, chess.Move(move.from_square, move.to_square, chess.QUEEN))
+    if queen.is_stalemate():
+        yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(STALEMATE,))
+    elif scene.after.is_check() and not queen.is_check():
+        yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(CHECK,))
+    elif scene.has is not None and scene.has.value <= -WON:
+        look = scene.analysis.deeper(queen, LAST_LOOK)
+        if look is not None and look.value >= -BETTER:
+            yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(WINS,))
+
+
+def zugzwang(scene: Scene) -> Iterator[Feature]:
+    """Every move of the other side loses something, and to pass would not."""
+    board, rest = scene.after, passed(scene.after)
+    if rest is None or phase(board) != "endgame" or not 0 < board.legal_moves.count() <= FEW:
+        return
+    if scene.has is not None and scene.has.value > -BETTER:
+        return
+    threat = force.gain(rest)
+    if threat is None or threat >= LEAST or mutual_zugzwang_in(scene, rest):
+        return
+    gains = (force.gain(board, move) for move in board.legal_moves)
+    if all(gain is not None and gain <= -LEAST for gain in gains):
+        yield Feature(zugzwang, not scene.mover)
+
+
+def mutual_zugzwang(scene: Scene) -> Iterator[Feature]:
+    """The other side loses as it has to move; the mover would not win if it had to."""
+    rest = passed(scene.after)
+    if rest is not None and scene.after.legal_moves.count() and mutual_zugzwang_in(scene, rest):
+        yield Feature(mutual_zugzwang, scene.mover)
+
+
+def mutual_zugzwang_in(scene: Scene, rest: chess.Board) -> bool:
+    """The same, by tables or, where there are only kings and pawns, by long looks at both."""
+    had, has = scene.analysis.outcome(rest), scene.analysis.outcome(scene.after)
+    if has is not None and had is not None:
+        return has == -1 and had <= 0
+    few = is_pawn_ending(scene.after) and scene.after.legal_moves.count() <= FEW
+    if not few or scene.has is None or scene.has.value > -WON:
+        return False
+    look, other = (scene.analysis.deeper(one, LAST_LOOK) for one in (scene.after, rest))
+    if look is None or other is None:
+        return False
+    return look.value <= -WON and other.value <= LEVEL
+
+
+def triangulation(scene: Scene) -> Iterator[Feature]:
+    """Kings alone have moved, and the position is one that was there, with the other to move."""
+    board, now = scene.after.copy(), scene.after.board_fen()
+    for _ in range(LOST_MOVE):
+        if not board.move_stack or board.piece_type_at(board.peek().to_square) != chess.KING:
+            return
+        board.pop()
+        if board.board_fen() == now:
+            if board.turn != scene.after.turn:
+                yield Feature(triangulation, scene.mover)
+            return
+
+
+# --- pawns that run -------------------------------------------------------------------------------
+
+
+def _left(pawn: Unit) -> tuple[int, int]:
+    """How many moves a pawn needs, and the square where it is promoted."""
+    square = pawn.square ^ RELATIVE[pawn.white]
+    steps = 7 - (square >> 3) - (square >> 3 == 1)
+    return steps, chess.square(square & 7, 7) ^ RELATIVE[pawn.white]
+
+
+def _runner(board: chess.Board, white: bool) -> Unit | None:
+    """A passed pawn with a free way, of a side whose opponent has only a king and pawns."""
+    if board.occupied_co[not white] & ~(board.pawns | board.kings):
+        return None
+    for pawn in units(board, white):
+        way = ahead(pawn.square, white, [pawn.square & 7]) & board.occupied
+        if pawn.kind == chess.PAWN and not way and is_passed(board, pawn.square, white):
+            return pawn
+    return None
+
+
+def _is_outrun(board: chess.Board, pawn: Unit) -> bool:
+    """Whether a king cannot catch a pawn, whoever is to move."""
+    king = board.king(not pawn.white)
+    assert king is not None
+    steps, goal = _left(pawn)
+    return chess.square_distance(king, goal) > steps + (board.turn != pawn.white)
+
+
+def outruns(scene: Scene) -> Iterator[Feature]:
+    """The other king is outside the square of a passed pawn that moves, or has become one."""
+    pawn = _runner(scene.after, scene.mover)
+    if pawn is None or not _is_outrun(scene.after, pawn) or scene.move.promotion:
+        return
+    if scene.has is not None and scene.has.value > -WON:
+        return
+    if scene.piece == pawn or _runner(scene.before, scene.mover) is None:
+        yield Feature(outruns, scene.mover, (pawn,))
+
+
+def enters_square(scene: Scene) -> Iterator[Feature]:
+    """A king comes just in time to catch a pawn."""
+    pawn = _runner(scene.after, not scene.mover)
+    if pawn is None or scene.piece.kind != chess.KING or scene.before.is_check():
+        return
+    if scene.has is not None and scene.has.value > BETTER:
+        return
+    steps, goal = _left(pawn)
+    was = chess.square_distance(scene.move.from_square, goal)
+    if chess.square_distance(scene.landed, goal) == steps == was - 1:
+        yield Feature(enters_square, scene.mover, (pawn,))
+
+
+def breakthrough(scene: Scene) -> Iterator[Feature]:
+    """A pawn is given in a pawn ending so that another one is promoted, and none was passed."""
+    board, white = scene.after, scene.mover
+    if not is_pawn_ending(scene.before) or scene.piece.kind != chess.PAWN:
+        return
+    taken = board.attackers_mask(not white, scene.landed) & board.pawns
+    own = scene.before.pieces(chess.PAWN, white)
+    if not taken or any(is_passed(scene.before, one, white) for one in own):
+        return
+    if scene.has is None or scene.has.value > -WON:
+        return
+    look = scene.analysis.deeper(board, LAST_LOOK)
+    runs = (move.promotion for move in course(scene)[2::2])
+    if look is not None and look.value <= -WON and any(runs):
+        yield Feature(breakthrough, white, (scene.piece,))
+
+
+def outside_passed(scene: Scene) -> Iterator[Feature]:
+    """In a pawn ending a side has a passed pawn far from all enemy pawns, of which none is."""
+    pawn = _outside(scene.after, scene.mover)
+    if pawn is not None and _outside(scene.before, scene.mover) is None:
+        yield Feature(outside_passed, scene.mover, (pawn,))
+
+
+def _outside(board: chess.Board, white: bool) -> Unit | None:
+    theirs = board.pieces(chess.PAWN, not white)
+    if not is_pawn_ending(board) or any(is_passed(board, one, not white) for one in theirs):
+        return None
+    for square in board.pieces(chess.PAWN, white):
+        far = all(abs((square & 7) - (one & 7)) >= FAR for one in theirs)
+        if theirs and far and is_passed(board, square, white):
+            return unit(board, square)
+    return None
+
+
+def simplifies(scene: Scene) -> Iterator[Feature]:
+    """The last pieces are traded, not by a move that takes back, and the pawn ending is won."""
+    back = scene.last_took is not None and scene.last is not None
+    if scene.taken is None or (back and scene.last and scene.last.to_square == scene.landed):
+        return
+    end = scene.boards[min(2, len(scene.boards) - 1)]
+    trades = scene.reply is not None and scene.reply.to_square == scene.landed
+    if not (trades and is_pawn_ending(end) and end.pawns) or is_pawn_ending(scene.after):
+        return
+    look = scene.analysis.deeper(scene.after, LAST_LOOK)
+    values = [-one.value for one in (scene.has, look) if one is not None]
+    if min(values, default=0.0) >= DECIDED:
+        yield Feature(simplifies, scene.mover)
+
+
+# --- positions that have a name -------------------------------------------------------------------
+
+
+def philidor(scene: Scene) -> Iterator[Feature]:
+    """Rook against rook and pawn: the rook keeps the king from its sixth rank, the other is home.
+
+    The pawn has not come further than its fifth rank, nor the king beside it.
+    """
+    if _is_philidor(scene.after, scene.mover) and not _is_philidor(scene.before, scene.mover):
+        gain = force.gain(scene.after)
+        if gain is not None and gain < LEAST:
+            yield Feature(philidor, scene.mover, (scene.piece,))
+
+
+def _rooks(board: chess.Board, white: bool) -> tuple[int, int, int, int, int] | None:
+    """Of a side's king, rook and pawn against king and rook: these, the other king and rook."""
+    if board.occupied != board.kings | board.rooks | board.pawns:
+        return None
+    rooks = [list(board.pieces(chess.ROOK, side)) for side in (white, not white)]
+    pawns, kings = list(board.pieces(chess.PAWN, white)), [board.king(white), board.king(not white)]
+    if [len(one) for one in rooks] != [1, 1] or len(pawns) != 1 or board.pawns.bit_count() != 1:
+        return None
+    turn = RELATIVE[white]
+    own, other = kings
+    assert own is not None
+    assert other is not None
+    return own ^ turn, rooks[0][0] ^ turn, pawns[0] ^ turn, other ^ turn, rooks[1][0] ^ turn
+
+
+def _is_philidor(board: chess.Board, defends: bool) -> bool:
+    squares = _rooks(board, not defends)
+    if squares is None:
+        return False
+    king, _, pawn, home, rook = squares
+    goal = chess.square(pawn & 7, 7)
+    cut = rook >> 3 == 5 and king >> 3 <= 4 and pawn >> 3 <= 4
+    return cut and chess.square_distance(home, goal) <= 1
+
+
+def lucena(scene: Scene) -> Iterator[Feature]:
+    """Rook and pawn against rook: the king stands before its pawn, and the other one is cut off."""
+    if not _is_lucena(scene.after, scene.mover) or _is_lucena(scene.before, scene.mover):
+        return
+    look, gain = scene.analysis.deeper(scene.after), force.gain(scene.after)
+    if gain is not None and gain < LEAST and (look is None or look.value <= -WON):
+        yield Feature(lucena, scene.mover, (scene.piece,))
+
+
+def _is_lucena(board: chess.Board, attacks: bool) -> bool:
+    squares = _rooks(board, attacks)
+    if squares is None:
+        return False
+    king, rook, pawn, other, _ = squares
+    file, away = pawn & 7, (other & 7) - (pawn & 7)
+    between = abs(away) > 2 or (abs(away) == 2 and (rook & 7) * 2 == file * 2 + away)
+    return pawn >> 3 == 6 and 0 < file < 7 and king == pawn + 8 and abs(away) >= 2 and between
+
+
+def wrong_bishop(scene: Scene) -> Iterator[Feature]:
+    """Bishop and rook's pawns: the bishop does not guard the corner, where the other king is."""
+    for white in (True, False):
+        if _is_wrong(scene.after, white) and not _is_wrong(scene.before, white):
+            yield Feature(wrong_bishop, not white)
+
+
+def _is_wrong(board: chess.Board, white: bool) -> bool:
+    """Whether a side has that bishop, and the other one a king in the corner or beside it."""
+    pawns, bishops = board.pieces_mask(chess.PAWN, white), board.pieces_mask(chess.BISHOP, white)
+    king, own = board.king(not white), board.occupied_co[white]
+    if own != pawns | bishops | board.pieces_mask(chess.KING, white) or not (pawns and bishops):
+        return False
+    files = {one & 7 for one in chess.scan_forward(pawns)}
+    corner = chess.square(min(files), 7 if white else 0)
+    light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[corner])
+    right = bishops & (chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES)
+    bare = board.occupied_co[not white].bit_count() == 1
+    return bare and files in ({0}, {7}) and not right and king == corner
+
+
+ENDING_FINDERS: dict[Finder, Weights] = {
+    stalemate_trick: Weights(0.93, 0.93, 0.93, sharp=True),
+    underpromotes: Weights(
+        0.92, 0.92, 0.92, sharp=True, like="offers_trade Fork Threatens PassedPawn"
+    ),
+    zugzwang: Weights(0.85, 0.88, 0.88, like="Wins Nets OnlyMove OnlyGood opposition"),
+    mutual_zugzwang: Weights(0.86, 0.89, 0.89, like="Wins Nets OnlyMove OnlyGood opposition"),
+    triangulation: Weights(0.8, 0.82, 0.82, like="opposition king_to_centre"),
+    outruns: Weights(
+        0.82, 0.8, 0.75, once=True, like="PassedPawn PassedPawnAdvances Runs Threatens"
+    ),
+    enters_square: Weights(0.8, 0.75, 0.7, once=True, like="king_to_centre Parries"),
+    breakthrough: Weights(0.87, 0.9, 0.9, like="GivesUp PassedPawn strikes OnlyGood"),
+    outside_passed: Weights(0.6, 0.66, 0.66, like="PassedPawn"),
+    simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
+    philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),
+    lucena: Weights(0.8, 0.85, 0.85, like="king_to_centre behind_passed"),
+    wrong_bishop: Weights(0.8, 0.84, 0.84),
+}

@@ -1,0 +1,32 @@
+"""Ideas are proved where they are, and not where a position only looks as if they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kibitz.comment.analyse import NODES
+from kibitz.comment.claims.endings import ENDING_FINDERS
+from kibitz.engine import Engine
+from research.commentary import Idea, ideas_in, proved_in
+
+IDEAS = ideas_in(Path(__file__).parent / "data" / "ideas.tsv")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(search="alphabeta", multipv=2, hash=16) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("idea", IDEAS, ids=lambda one: f"{one.name}-{one.moves[-1]}")
+def test_an_idea_is_proved_where_it_is(engine: Engine, idea: Idea) -> None:
+    assert proved_in(engine, idea, NODES) is idea.true
+
+
+def test_every_idea_has_true_and_false_positions() -> None:
+    for true in (True, False):
+        named = {one.name for one in IDEAS if one.true is true}
+        assert named >= {find.__name__ for find in ENDING_FINDERS}
