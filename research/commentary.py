@@ -23,8 +23,17 @@ from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.comment.analyse import NODES as ANNOTATES
 from kibitz.comment.annotate import scene_on
-from kibitz.comment.check.games import BEFORE, BEHIND, NODES, searching
-from kibitz.comment.check.verdict import VERDICTS, Search, Setting, Tally, judge
+from kibitz.comment.check.verdict import (
+    BEFORE,
+    BEHIND,
+    NODES,
+    VERDICTS,
+    Search,
+    Setting,
+    Tally,
+    judge,
+    searching,
+)
 from kibitz.comment.claims.faults import faults
 from kibitz.comment.facts import Scene
 from kibitz.comment.select import FEATURES, Memory, kind_of, proved_of

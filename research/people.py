@@ -22,7 +22,7 @@ from kibitz.core.log import progress
 from kibitz.data.openings import pace_of
 from kibitz.engine import Engine
 from kibitz.engine.levels import human_level_of
-from kibitz.engine.people import People, blend, cautious
+from kibitz.engine.people import People, blend, blunder_filtered_policy
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
@@ -191,7 +191,7 @@ def levels(
                 engine.play(board, nodes=level.nodes)
                 report = engine.stats()
                 assert report is not None
-                odds = cautious(report, raw, level)
+                odds = blunder_filtered_policy(report, raw, level)
                 likeliest = max(odds, key=odds.__getitem__) == move
                 shares.append((raw[move], odds.get(move, 0.0), likeliest))
         means = 100 * np.mean(shares, axis=0)

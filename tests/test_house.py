@@ -49,7 +49,7 @@ MAY_IMPORT_TORCH = (
     "data.batches.loader",
     "nets.evaluators.torch",
     "comment.decoder.transformer",
-    "zero.cycle",
+    "zero.cycle_stages",
 )
 MUST_NOT_IMPORT_TORCH = ("nets", "nets.card", "train", "nets.evaluators", "comment")
 

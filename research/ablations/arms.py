@@ -17,11 +17,10 @@ from kibitz.core.errors import InputError
 from kibitz.core.files import write_bytes
 from kibitz.core.log import Stop, say
 from kibitz.zero.config import LearnSettings, from_file
-from kibitz.zero.folder import Folder, Rated, Result
+from kibitz.zero.folder import Folder, Rated, Result, Work
 from kibitz.zero.loop import Learning
 from kibitz.zero.rating import match, scale
 from kibitz.zero.status import Curve, draw_curve, rows_of
-from kibitz.zero.work import Work
 
 # The paper's question: games made different by the temperature alone, or by search-contempt.
 # Temperatures are its tau 2 and tau 1; all else is the same.

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import chess
 import numpy as np
 
+from kibitz.comment.check.readers import PLAYED, side_of
 from kibitz.comment.check.statements import parsed
-from kibitz.comment.check.text import PLAYED, side_of
 from kibitz.comment.check.verdict import Setting, judge
 from kibitz.comment.facts import balance, phase
 from kibitz.comment.force import loss_on

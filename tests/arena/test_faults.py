@@ -14,7 +14,7 @@ from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.player import UciPlayer
 from kibitz.arena.match.runner import Setup, run, try_out
-from kibitz.arena.match.spec import introduced, parse_player, parse_players
+from kibitz.arena.match.spec import parse_player, parse_players, with_reported_names
 from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
@@ -195,7 +195,7 @@ def test_programs_are_called_as_they_call_themselves(
     assert main(["match", f"{program},name=mine", "random", *game]) == 0
     assert "mine vs random" in capsys.readouterr().out
     nameless = [parse_player(f"uci:{sys.executable} {FAKE} good").text]
-    assert introduced(nameless, [""])[0].name == Path(sys.executable).stem
+    assert with_reported_names(nameless, [""])[0].name == Path(sys.executable).stem
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")

@@ -20,13 +20,13 @@ from kibitz.arena.tuning import study as study_module
 from kibitz.arena.tuning.config import Tuning, as_toml, command_of, parameters_of
 from kibitz.arena.tuning.loop import (
     Confirmation,
+    Job,
     best_of,
     confirmation_of,
     mean_of,
     tune,
     verdict_of,
 )
-from kibitz.arena.tuning.measures import Job
 from kibitz.arena.tuning.report import standing, verdict_text, write_page
 from kibitz.arena.tuning.study import Measured, Model, Study, even_points, settings_of
 from kibitz.cli import main

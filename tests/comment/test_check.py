@@ -10,9 +10,8 @@ import pytest
 
 import kibitz
 from kibitz.cli import main
-from kibitz.comment.check.games import MOST_TEXT
-from kibitz.comment.check.text import sentences
-from kibitz.comment.check.verdict import Setting, judge
+from kibitz.comment.check.readers import sentences
+from kibitz.comment.check.verdict import MOST_TEXT, Setting, judge
 from kibitz.core.errors import InputError, NotationError
 
 SPANISH = "r1bqkbnr/pppp1ppp/2n5/1B2p3/4P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"

@@ -15,7 +15,7 @@ import pytest
 from kibitz import Board, Engine, Limits
 from kibitz.core.errors import ConfigError, FileError, InputError
 from kibitz.engine.levels import STRONGEST, WEAKEST, handicap_of
-from kibitz.engine.running import undisturbed
+from kibitz.engine.running import without_gc_pauses
 from kibitz.nets.models.make import create
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.mcts.searcher import Searcher
@@ -186,8 +186,8 @@ def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> No
     assert len(engine.play(Board(), nodes=400).report.lines) == 3
     assert engine.searcher is searcher
     assert searcher is not None
-    assert not searcher.adopt(engine.settings.with_(cpuct=2.0))
-    assert not searcher.adopt(engine.settings.with_(hash=17))
+    assert not searcher.update_settings(engine.settings.with_(cpuct=2.0))
+    assert not searcher.update_settings(engine.settings.with_(hash=17))
 
 
 def test_an_elo_limits_nodes() -> None:
@@ -281,13 +281,13 @@ def test_no_move_waits_for_the_compiler(search: str, kernel: str) -> None:
 def test_housekeeping_is_as_before_afterwards() -> None:
     gc.unfreeze()  # what UCI sessions in this process have frozen
     before = sys.getswitchinterval()
-    with undisturbed():
+    with without_gc_pauses():
         assert sys.getswitchinterval() < before
         assert gc.get_freeze_count() > 0
     assert (sys.getswitchinterval(), gc.get_freeze_count()) == (before, 0)
     gc.freeze()
     frozen = gc.get_freeze_count()
-    with undisturbed():
+    with without_gc_pauses():
         pass
     assert gc.get_freeze_count() >= frozen, "a program's own freeze stays"
     gc.unfreeze()

@@ -83,11 +83,11 @@ def test_moves_are_drawn_as_often_as_people_play_them(people: People) -> None:
 def test_caution_keeps_from_what_loses_at_once_and_finds_mates(people: People) -> None:
     result, draw = _report(SCHOLAR), random.Random(5)
     shares = people.shares(Board(SCHOLAR), 1100)
-    cautious = {str(humanly(result, shares, SAFE, draw).move) for _ in range(300)}
+    blunder_filtered_policy = {str(humanly(result, shares, SAFE, draw).move) for _ in range(300)}
     careless = {
         str(humanly(result, shares, SAFE._replace(caution=0.0), draw).move) for _ in range(300)
     }
-    assert cautious == {"h5f7"}
+    assert blunder_filtered_policy == {"h5f7"}
     assert len(careless) > 3
 
 

@@ -124,7 +124,7 @@ WORK = (
     *("kibitz.engine.Engine.begin", "kibitz.position.count.divide"),
     *("kibitz.nets.evaluators.compare.random_leaves", "kibitz.zero.loop.Learning._step"),
     *("kibitz.train.loop._steps", "kibitz.uci.proxy.Server.serve_forever"),
-    "kibitz.zero.cycle_stages._run",
+    "kibitz.zero.cycle._run",
 )
 NUMBERS = (
     *("0", "1", "2", "3", "0.5", "100", "-1", "1e999", "nan", "inf", "9" * 5000, "0x10", "1_000"),

@@ -16,10 +16,9 @@ import safetensors.numpy
 from kibitz.core.files import HEADER_KEY, ZEROS, fill_header
 from kibitz.nets.card import save, save_onnx, weights_sha256
 from kibitz.nets.kinds import NetworkCard
-from kibitz.nets.models.make import create, random_weights
-from kibitz.nets.models.quantise import quantise
+from kibitz.nets.models.make import create, quantise, random_weights
 from kibitz.nets.models.sizes import new_card
-from kibitz.nets.protobuf import message
+from kibitz.nets.onnx_model import message
 from tests.hostile.kind import Attack, Kind, Target, file_target
 from tests.nets.leela import Writer
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kibitz.nets.protobuf import message, varint
+from kibitz.nets.onnx_model import message, varint
 
 Part = tuple[int, "int | str | bytes"]
 

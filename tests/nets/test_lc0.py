@@ -29,7 +29,7 @@ from kibitz.nets.evaluators.onnx import OnnxEvaluator
 from kibitz.nets.kinds import ForeignFileError
 from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.load import load_batched
-from kibitz.nets.protobuf import message
+from kibitz.nets.onnx_model import message
 from kibitz.position.notation import absolute
 from tests.nets.leela import FILTERS, Writer, fixed, layer
 

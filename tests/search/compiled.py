@@ -15,8 +15,7 @@ from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Rule, looks_by_prior
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule, looks_by_prior
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, edges_of
 from kibitz.search.proof import DRAW, bounded, is_settled

@@ -14,7 +14,7 @@ from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
-from kibitz.search.mcts.rules.behaviour import Behaviour
+from kibitz.search.mcts.rules.parameters import Behaviour
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.memory import new_node, reserve_edges
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior

@@ -19,12 +19,12 @@ from kibitz.nets.evaluators.inline import Material, Uniform
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES, generate
 from kibitz.position.notation import Move
-from kibitz.search.mcts.rules.behaviour import Behaviour
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_REDUCTION,
     FPU_WIN,
+    Behaviour,
     Contempt,
     Exploration,
     FirstPlay,

@@ -443,8 +443,8 @@ def test_only_the_asked_moves_are_searched_and_stop_leaves_a_legal_one(search: B
 
 
 def test_settings_that_need_memory_need_a_new_search(search: BestFirst) -> None:
-    assert search.adopt(search.settings.with_(move_overhead=60))
-    assert not search.adopt(search.settings.with_(bestfirst_quiet=2))
+    assert search.update_settings(search.settings.with_(move_overhead=60))
+    assert not search.update_settings(search.settings.with_(bestfirst_quiet=2))
 
 
 def test_rough_bins_are_there_without_a_file() -> None:

@@ -18,9 +18,8 @@ from kibitz.search.mcts.driver import Threads
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
+from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, TreeSearch, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import Settings
 
 DRIVERS = ("inline", "threads", "batched")

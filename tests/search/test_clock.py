@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from kibitz.core.errors import InputError
 from kibitz.search import clock as clock_module
 from kibitz.search.clock import (
+    BestMoveInstability,
     Budget,
     Reason,
     Standing,
     Timer,
-    Unrest,
     budget,
     budget_of_clock,
     chesscoach_time,
@@ -29,7 +29,7 @@ from kibitz.search.limits import Clock, Limits
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 
-QUIET = Unrest(samples=10)
+QUIET = BestMoveInstability(samples=10)
 PLAN = Budget(1000.0, 4000.0)
 
 
@@ -162,12 +162,12 @@ def test_calm_searches_end_before_the_soft_limit_and_restless_ones_after() -> No
     dropped = soft_limit(PLAN, sampled(sampled(QUIET, 0, 0.5), 0, 0.3))
     assert calm < 1000.0 < changed < 4000.0
     assert dropped > 1000.0
-    worst = Unrest(changes=50.0, highest=1.0, value=-1.0)
+    worst = BestMoveInstability(changes=50.0, highest=1.0, value=-1.0)
     assert soft_limit(PLAN, worst) <= PLAN.hard
 
 
 def test_changes_fade() -> None:
-    unrest = sampled(sampled(Unrest(), 1, 0.0), 2, 0.0)
+    unrest = sampled(sampled(BestMoveInstability(), 1, 0.0), 2, 0.0)
     assert unrest.changes == 1.0
     for _ in range(20):
         unrest = sampled(unrest, 2, 0.0)
@@ -209,11 +209,13 @@ def test_verdicts(
         st.just(0),
         st.integers(-400, 400),
     ),
-    st.builds(Unrest, st.integers(0, 9), st.floats(0, 9), st.floats(-1, 1), st.floats(-1, 1)),
+    st.builds(
+        BestMoveInstability, st.integers(0, 9), st.floats(0, 9), st.floats(-1, 1), st.floats(-1, 1)
+    ),
     st.floats(0, 1e6),
 )
 def test_no_search_goes_on_beyond_the_hard_limit(
-    elapsed: float, standing: Standing, unrest: Unrest, visits_per_ms: float
+    elapsed: float, standing: Standing, unrest: BestMoveInstability, visits_per_ms: float
 ) -> None:
     reason = verdict(PLAN, elapsed, standing, unrest, visits_per_ms)
     assert (elapsed < PLAN.hard) or reason is Reason.HARD

@@ -11,8 +11,7 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.playout.playout import NO_ROOM
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Contempt, Puct, Rule, Sble
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
 from kibitz.search.mcts.tree.memory import ROOM_WANTED, compact, make_room
 from kibitz.search.mcts.tree.nodes import NODE, NONE, PATH_DRAW, clear
 from tests.search.compiled import Compiled

@@ -9,7 +9,7 @@ from kibitz.core.errors import ConfigError
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.search.alphabeta.constants import NAMES, Constants
-from kibitz.search.alphabeta.deepening import Worker, scores_of
+from kibitz.search.alphabeta.root import Worker, scores_of
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.alphabeta.table import new_table
 from kibitz.search.limits import Limits
@@ -82,8 +82,8 @@ def test_each_changes_the_search() -> None:
 @compiled
 def test_another_number_needs_another_search() -> None:
     with AlphaBeta(EVALUATOR, SMALL) as search:
-        assert not search.adopt(SMALL.with_(late_move_base=9))
-        assert search.adopt(SMALL.with_(multipv=3))
+        assert not search.update_settings(SMALL.with_(late_move_base=9))
+        assert search.update_settings(SMALL.with_(multipv=3))
 
 
 @compiled

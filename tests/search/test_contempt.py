@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Contempt, Puct, Rule, Sble
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
 from kibitz.search.mcts.rules.select import FROZEN
 from kibitz.search.mcts.tree.nodes import set_proof
 from tests.search.compiled import Compiled

@@ -10,8 +10,7 @@ import pytest
 from kibitz.jit.records import as_record
 from kibitz.position.fen import START, parse_fen
 from kibitz.search.mcts.playout.leaf import non_pawn_material, rule50_factor, step_size
-from kibitz.search.mcts.rules.behaviour import to_behaviour
-from kibitz.search.mcts.rules.parameters import Exploration, Puct, Sble, to_rule
+from kibitz.search.mcts.rules.parameters import Exploration, Puct, Sble, to_behaviour, to_rule
 from kibitz.search.mcts.rules.puct import exploration_weight, mate_bonus
 from kibitz.search.mcts.rules.sble import azero_score, linear_score, survivors
 from kibitz.search.mcts.tree.nodes import TreeMemory, clear_edge, prior_of, quantise_prior

@@ -10,12 +10,12 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import Material, Uniform
 from kibitz.search.mcts.playout.root import plan_gumbel
-from kibitz.search.mcts.rules.behaviour import Behaviour
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_REDUCTION,
     FPU_WIN,
+    Behaviour,
     Contempt,
     Exploration,
     FirstPlay,

@@ -12,17 +12,19 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.files import write_bytes
 from kibitz.core.options import Option, read, written
 from kibitz.core.settings import dump, load
-from kibitz.search.mcts.rules.behaviour import ACCUMULATE_FROM, Behaviour, to_behaviour
 from kibitz.search.mcts.rules.parameters import (
+    ACCUMULATE_FROM,
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_WIN,
     OFF,
+    Behaviour,
     Contempt,
     FirstPlay,
     Gumbel,
     Puct,
     Sble,
+    to_behaviour,
     to_rule,
 )
 from kibitz.search.method import PRESETS, changes_of, preset

@@ -10,8 +10,7 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import Material
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Puct, Rule, Sble
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
 from kibitz.search.mcts.tree.nodes import (
     COLD,
     EDGE,

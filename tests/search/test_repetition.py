@@ -8,8 +8,7 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.search.mcts.playout.leaf import classify
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Puct
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, PATH_DRAW, TERMINAL

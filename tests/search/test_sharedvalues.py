@@ -8,8 +8,7 @@ import numpy as np
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.search.mcts.playout.leaf import LATEST, recall
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Puct
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct
 from kibitz.search.mcts.tree.nodes import clear
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.tree import nodes as tree_nodes
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.memory import compact

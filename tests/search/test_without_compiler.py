@@ -9,7 +9,7 @@ from pathlib import Path
 
 SCRIPT = """
 import chess
-from kibitz.search.mcts.rules.behaviour import Behaviour
+from kibitz.search.mcts.rules.parameters import Behaviour
 from kibitz.search.mcts.rules.parameters import (Puct, Sble)
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED

@@ -8,8 +8,15 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.records import as_record
 from kibitz.position.board import Board
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble, looks_by_prior
+from kibitz.search.mcts.rules.parameters import (
+    Behaviour,
+    Contempt,
+    Gumbel,
+    Puct,
+    Rule,
+    Sble,
+    looks_by_prior,
+)
 from kibitz.search.mcts.statistics import moves_below, packed_moves_of
 from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE

@@ -23,8 +23,8 @@ from kibitz.core.log import Stop
 from kibitz.data.openings import random_openings
 from kibitz.data.shard import write
 from kibitz.nets import card as cards
-from kibitz.zero.cycle import KINDS, measure
-from kibitz.zero.cycle_stages import marker_of, read_cycle, read_marker, run_cycle
+from kibitz.zero.cycle import marker_of, read_cycle, read_marker, run_cycle
+from kibitz.zero.cycle_stages import KINDS, measure
 from tests.data.batches.makers import random_shard
 
 TRAIN = """
@@ -113,8 +113,8 @@ def test_a_training_killed_and_gone_on_with_ends_like_one_that_was_not(tmp_path:
     folders = [tmp_path / "whole" / "x", tmp_path / "cut" / "x"]
     paths = [prepare(folder, steps=60, iterations=1) for folder in folders]
     script = (
-        "from kibitz.zero.cycle import KINDS; from kibitz.core.log import Stop\n"
-        "from kibitz.zero.cycle_stages import read_cycle, run_cycle\n"
+        "from kibitz.zero.cycle_stages import KINDS; from kibitz.core.log import Stop\n"
+        "from kibitz.zero.cycle import read_cycle, run_cycle\n"
         f"run_cycle(*read_cycle({str(paths[1])!r}, KINDS), Stop())"
     )
     home = folders[1] / "small" / "0001" / "train"

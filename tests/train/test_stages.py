@@ -15,7 +15,7 @@ import pytest
 
 from kibitz.core.errors import ConfigError, DamagedFileError, InputError
 from kibitz.core.log import Stop
-from kibitz.zero.cycle_stages import Context, Kind, marker_of, read_cycle, read_marker, run_cycle
+from kibitz.zero.cycle import Context, Kind, marker_of, read_cycle, read_marker, run_cycle
 
 
 class Append(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,7 +248,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from kibitz.core.log import Stop
-from kibitz.zero.cycle_stages import read_cycle, run_cycle
+from kibitz.zero.cycle import read_cycle, run_cycle
 sys.path.insert(0, {tests!r})
 from tests.train.test_stages import Append, Kind, Workshop
 workshop = Workshop(Path({folder!r}))

@@ -13,7 +13,7 @@ from kibitz.data.batches.loader import TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import Samples, replay
 from kibitz.nets.kinds import Heads
 from kibitz.nets.models.build import build
-from kibitz.nets.models.quantise import LIMIT
+from kibitz.nets.models.make import LIMIT
 from kibitz.nets.models.sizes import new_card
 from kibitz.nets.models.sparse import SparseNetwork
 from kibitz.train.config import LossWeights, OptimiserSettings

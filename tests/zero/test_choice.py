@@ -11,8 +11,7 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.records import as_record, one_record
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Exploration, Forced, Puct
+from kibitz.search.mcts.rules.parameters import Behaviour, Exploration, Forced, Puct
 from kibitz.zero.selfplay.config import SelfPlay, preset
 from kibitz.zero.selfplay.game import GAME, terms_of
 from kibitz.zero.selfplay.moves import choose

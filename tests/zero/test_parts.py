@@ -21,12 +21,11 @@ from kibitz.core.log import Stop
 from kibitz.core.settings import dump
 from kibitz.nets.discover import shipped_default
 from kibitz.zero.config import Learn, from_file
-from kibitz.zero.folder import Folder, Group, Rated, Result, Trained
+from kibitz.zero.folder import Folder, Group, Rated, Result, Trained, Work
+from kibitz.zero.loop import tuned
 from kibitz.zero.rating import best_of, identity_of, opponents_of, player_of, ratings_of, scale
 from kibitz.zero.selfplay.config import next_sc_limit
-from kibitz.zero.stages import tuned
 from kibitz.zero.status import duration, label_of, line_of, rows_of, status_of
-from kibitz.zero.work import Work
 from tests.zero.test_learn import begin
 
 SHIPPED = str(shipped_default())
@@ -78,10 +77,10 @@ def test_a_killed_process_is_gone_from_the_status_at_once(tmp_path: Path) -> Non
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
-        assert [now.process for now in folder.heard()] == [process.pid]
+        assert [now.process for now in folder.live_processes()] == [process.pid]
         process.kill()
-    assert folder.heard() == []
-    folder.forget_silent()
+    assert folder.live_processes() == []
+    folder.remove_dead_processes()
     assert not any((tmp_path / "processes").iterdir())
 
 
@@ -297,7 +296,7 @@ def test_speed_is_measured_from_the_first_that_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 0.0
-    monkeypatch.setattr("kibitz.zero.work.time.monotonic", lambda: moment)
+    monkeypatch.setattr("kibitz.zero.folder.time.monotonic", lambda: moment)
     folder = Folder(tmp_path)
     work = Work(folder, from_file(None), Stop(), "all")
     with folder.present("all"):
@@ -306,5 +305,5 @@ def test_speed_is_measured_from_the_first_that_is_done(
         work.advance()
         moment = 65.0
         work.advance(10)
-        (now,) = folder.heard()
+        (now,) = folder.live_processes()
     assert (now.done, now.rate) == (11, 2.0)

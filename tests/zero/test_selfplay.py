@@ -38,7 +38,7 @@ from kibitz.search.mcts.searcher import Searcher
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset
 from kibitz.zero.selfplay.game import ENDS, Finished, Seat
 from kibitz.zero.selfplay.play import GameSummary, SelfPlayReport, as_shard, play
-from kibitz.zero.selfplay.players import Alone, InStep, Starts
+from kibitz.zero.selfplay.players import BatchedPlayer, InlinePlayer, Starts
 from kibitz.zero.selfplay.targets import policy_target, searched_value
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="plays thousands of moves")
@@ -73,7 +73,7 @@ def games_in(folder: Path) -> list[Game]:
 
 def alone(settings: SelfPlay, count: int) -> list[Game]:
     run = Few(count)
-    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    InlinePlayer(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
     return [*games_of(as_shard([run.games[number] for number in range(count)]))]
 
 
@@ -284,7 +284,7 @@ def test_compiled_games_are_those_of_the_searcher(settings: SelfPlay) -> None:
 
 def in_step(settings: SelfPlay, count: int) -> list[Game]:
     run, cache = Few(count), PredictionCache(settings.cache << 20 or 2_000)
-    player = InStep(InlineBatch(inline_evaluator(Material())), settings, cache)
+    player = BatchedPlayer(InlineBatch(inline_evaluator(Material())), settings, cache)
     player.play(Starts(settings, 1), run)
     return [*games_of(as_shard([run.games[number] for number in range(count)]))]
 
@@ -379,7 +379,7 @@ def test_calm_searches_stop_sooner_and_resigned_games_are_over() -> None:
     settings = replace(BY_VISITS, playouts=200, most_plies=200, kl_gain=0.0005, kl_interval=20)
     settings = replace(settings, resign=0.5, resign_plies=2, played_out=0.3)
     run = Few(12)
-    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    InlinePlayer(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
     playouts = sum(game.playouts for game in run.games.values())
     assert playouts < 0.95 * 200 * sum(len(game.plies) for game in run.games.values())
     resigned = [game for game in run.games.values() if ENDS[game.end] == "resigned"]
@@ -419,7 +419,7 @@ def adjudicated(game: Finished, settings: SelfPlay) -> tuple[int, str, int]:
 def test_games_are_adjudicated_when_values_say_so(changes: dict[str, Any]) -> None:
     settings = replace(BY_VISITS, most_plies=120, **changes)
     run = Few(16)
-    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    InlinePlayer(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
     agreed = 0
     for game in run.games.values():
         plies, end, result = adjudicated(game, settings)

@@ -186,7 +186,7 @@ class Engine:
         with self._loading:
             is_new = self._load()
             settings = resolved(settings, batched=self._network.batched, nodes=nodes)
-            if self._searcher is None or is_new or not self._searcher.adopt(settings):
+            if self._searcher is None or is_new or not self._searcher.update_settings(settings):
                 self._close_searcher()  # before the next one takes its memory
                 self._warm_up(settings)
                 self._searcher = self._new_searcher(settings)

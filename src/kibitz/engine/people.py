@@ -105,7 +105,7 @@ class People:
         return dict(sorted(zip(moves, likely, strict=True), key=lambda pair: -pair[1]))
 
 
-def cautious(report: Report, shares: Shares, level: HumanLevel) -> Shares:
+def blunder_filtered_policy(report: Report, shares: Shares, level: HumanLevel) -> Shares:
     """The probability that a level plays each move: people's, less what the search warns of.
 
     What people play, sharpened by the temperature, times exp(-caution * loss): the loss is what the
@@ -126,7 +126,7 @@ def cautious(report: Report, shares: Shares, level: HumanLevel) -> Shares:
 
 def humanly(result: Result, shares: Shares, level: HumanLevel, draw: random.Random) -> Result:
     """The search's result with a move drawn as people of the level choose."""
-    odds = cautious(result.report, shares, level)
+    odds = blunder_filtered_policy(result.report, shares, level)
     if result.move is None or not odds:
         return result
     (move,) = draw.choices([*odds], [*odds.values()])

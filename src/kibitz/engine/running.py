@@ -125,7 +125,7 @@ LOCK_SECONDS = 0.0005  # after which a waiting thread gets the lock
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def without_gc_pauses() -> Iterator[None]:
     """Freeze objects, and let threads take turns quickly, for the time of the block."""
     before, frozen = sys.getswitchinterval(), gc.get_freeze_count() > 0
     sys.setswitchinterval(min(before, LOCK_SECONDS))

@@ -5,8 +5,7 @@
     convolutional   tower, plain, residual, se and dilated networks; heads: their outputs
     sparse          the CPU's network; sparse_kernels: its compiled loops
     build           from a card to a torch module, a file and ONNX
-    quantise        the integers a sparse network plays with
-    make            files from nothing and from one another
+    make            files from nothing and from one another, and the integers that play
 
-Only `card`, `sizes`, `quantise` and `make` may be imported where torch must stay out.
+Only `card`, `sizes` and `make` may be imported where torch must stay out.
 """

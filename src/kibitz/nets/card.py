@@ -50,7 +50,7 @@ from kibitz.nets.kinds import (
     is_leela,
 )
 from kibitz.nets.lc0 import LeelaFile
-from kibitz.nets.protobuf import WireError, fields, message, whole
+from kibitz.nets.onnx_model import WireError, fields, message, whole
 
 # Field 14 (metadata_props), 72 bytes long: key "seal", value of 64 bytes.
 _MARK = b"\x72\x48\x0a\x04seal\x12\x40"

@@ -31,7 +31,7 @@ class ForeignFileError(DamagedFileError):
 
 
 class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which outputs a network has; see `network.heads` for their shapes and units."""
+    """Which outputs a network has; see `models/convolutional` for their shapes and units."""
 
     value: ValueKind = "tanh"
     policy: bool = True

@@ -31,8 +31,7 @@ from kibitz.nets.kinds import (
     NetworkCard,
     stem_of,
 )
-from kibitz.nets.onnx_model import Model
-from kibitz.nets.protobuf import Content, WireError, fields, whole
+from kibitz.nets.onnx_model import Content, Model, WireError, fields, whole
 
 MAGIC = 0x1C0
 LARGEST = 512 << 20  # bytes unpacked; 30 blocks of 384 filters are 160 million

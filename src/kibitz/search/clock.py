@@ -128,7 +128,7 @@ class Reason(enum.Enum):
     HARD = "no move may take longer"
 
 
-class Unrest(NamedTuple):
+class BestMoveInstability(NamedTuple):
     """How often the best move changed and how far its value fell, from sample to sample."""
 
     move: int = 0  # the best move, 16-bit code
@@ -150,16 +150,16 @@ class Standing(NamedTuple):
     value: float = 0.0  # its value, in [-1, 1]
 
 
-def sampled(unrest: Unrest, move: int, value: float) -> Unrest:
+def sampled(unrest: BestMoveInstability, move: int, value: float) -> BestMoveInstability:
     """The unrest after another sample: the root's best move and that move's value."""
     if unrest.samples == 0:
-        return Unrest(move, 0.0, value, value, 1)
+        return BestMoveInstability(move, 0.0, value, value, 1)
     changed = 1.0 if move != unrest.move else 0.0
     changes = unrest.changes * CHANGE_FADES + changed
-    return Unrest(move, changes, max(unrest.highest, value), value, unrest.samples + 1)
+    return BestMoveInstability(move, changes, max(unrest.highest, value), value, unrest.samples + 1)
 
 
-def soft_limit(plan: Budget, unrest: Unrest) -> float:
+def soft_limit(plan: Budget, unrest: BestMoveInstability) -> float:
     """The soft limit in ms, shorter in calm, extended by unrest, never beyond the hard one."""
     if plan.soft == plan.hard:
         return plan.hard
@@ -173,7 +173,7 @@ def verdict(
     plan: Budget,
     elapsed: float,
     standing: Standing,
-    unrest: Unrest,
+    unrest: BestMoveInstability,
     visits_per_ms: float = 0.0,
     share: float = 1.0,
 ) -> Reason | None:
@@ -218,7 +218,7 @@ class Timer:
     ) -> None:
         self._limits, self._side, self._ply, self._settings = limits, side, ply, settings
         self.budget: Budget | None = None
-        self._unrest = Unrest()
+        self._unrest = BestMoveInstability()
         self._start(limits, visits)
         self._began = self._started
 

@@ -203,7 +203,7 @@ class BaseSearcher(ABC):
         """What is wrong with the tablebases that the settings name, one line each."""
         return self.tables.problems
 
-    def adopt(self, settings: Settings) -> bool:
+    def update_settings(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
         names = FIXED + self.fixed
         if any(getattr(settings, name) != getattr(self.settings, name) for name in names):

@@ -5,11 +5,10 @@ memory and threads are to behave in a process that trains.
 
     loop        the training loop; state: what it begins with and what a checkpoint holds
     step        one step, on one process or several, and how weights move; loss: what it makes small
-    average     the average of weights along the way
-    validate    figures of held-out games; checkpoint: files to go on from
+    validate    figures of held-out games; checkpoint: files to go on from, averages of weights
     metrics     metrics.jsonl and reports of strength; curve: tables and figures of them
-    cycle       trainings, averages and matches as a list of stages; stages: each done once
     config      all settings; kernels: the compiled loops of losses and figures
+    words       the decoder of comments, trained on texts
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from kibitz.train.state import (
     warn_of_few_steps,
     window_of,
 )
-from kibitz.train.step import agreed, ending_at, local_device, processes, rate_at
+from kibitz.train.step import any_process, ending_at, local_device, processes, rate_at
 from kibitz.train.validate import validate
 
 
@@ -165,7 +165,7 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
         job.on_step(state.step)
         ends = time.monotonic() + 3600 * run.hours if run.hours else math.inf
         while state.step < job.total and not _out_of_patience(state, job):
-            if run.hours and agreed(time.monotonic() >= ends, job.share):
+            if run.hours and any_process(time.monotonic() >= ends, job.share):
                 if job.main:
                     say(f"stopping at step {state.step}: the {run.hours:g} hours are over")
                 break
@@ -182,7 +182,7 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
                 bar.describe(log.report(state.step, rate))
             if run.validate and state.step % run.validate == 0:
                 _validate(state, job)
-            if agreed(stop.requested, job.share):
+            if any_process(stop.requested, job.share):
                 return state.step < job.total
             if run.checkpoint and state.step % run.checkpoint == 0 and state.step < job.total:
                 _save(state, job)
@@ -307,7 +307,7 @@ def _out_of_patience(state: TrainState, job: Job) -> bool:
     if not run.patience:
         return False
     since = state.step // run.validate - best.step // run.validate if best else 0
-    over = agreed(since >= run.patience, job.share)
+    over = any_process(since >= run.patience, job.share)
     if over and job.main and best:
         say(f"stopping at step {state.step}: no validation was better since {best.step}")
     return over

@@ -306,7 +306,7 @@ def averaged(numbers: dict[str, Tensor], share: Share) -> dict[str, Tensor]:
     return dict(zip(numbers, together / share.processes, strict=True))
 
 
-def agreed(flag: bool, share: Share) -> bool:
+def any_process(flag: bool, share: Share) -> bool:
     """Return whether any process says so."""
     if share.processes == 1:
         return flag

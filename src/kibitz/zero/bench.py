@@ -21,7 +21,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator
 from kibitz.zero.selfplay.config import SelfPlay, preset
 from kibitz.zero.selfplay.game import Finished, Seat
-from kibitz.zero.selfplay.players import Counting, Starts, new_cache, player_of
+from kibitz.zero.selfplay.players import CountingEvaluator, Starts, new_cache, player_of
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
 NODES = (300, 1000, 5000)  # of a move, by alpha-beta
@@ -103,7 +103,7 @@ def _measured(
     """Play for some seconds, the kernels loaded before."""
     counting = None
     if not isinstance(evaluator, InlineEvaluator):
-        evaluator = counting = Counting(evaluator)
+        evaluator = counting = CountingEvaluator(evaluator)
     _play(evaluator, replace(settings, rows=1, playouts=2, most_plies=2), 1, _Timed(math.inf, 1))
     if counting is not None:
         counting.batches = counting.leaves = 0

@@ -1,237 +1,309 @@
-"""Long work as a list of stages, each done once, whenever it is interrupted.
+"""The kinds of stages of `kibitz cycle`.
 
-A list of stages is gone through so many times, the iterations. What a stage writes lies in
-`FOLDER/0001/NAME/`; beside it `NAME.json` says what it was made from and what came out, each file
-with its SHA-256. It is written, atomically, twice: when the stage begins, and with the outputs when
-it is done. A restart therefore knows
+    train      a training run, from the network of the iteration before
+    average    the decaying average of the last networks, its batch norms estimated again
+    strength   matches of a network against fixed opponents and its own past
+    save       a copy of a network where players look for it
 
-* a stage that is done, and skips it: same settings, no input and no output has changed;
-* a stage that was cut short, and lets it go on in its folder;
-* a stage that was made from something else, and makes it again, from an empty folder.
-
-New files that come later, more games for instance, do not undo what is done.
+Each works in its own folder and goes on there after an interruption: trainings from checkpoints,
+matches from journals.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-import re
-import shutil
+import dataclasses
+import itertools
 import time
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
+from torch import Tensor, nn
 
-from kibitz.core.errors import ConfigError, did_you_mean
-from kibitz.core.files import read_bytes, sha256_of, write_bytes
-from kibitz.core.journal import read_record, with_lock
-from kibitz.core.log import Stop, say
-from kibitz.core.places import working_copy
+from kibitz.arena.match.elo import of_pairs
+from kibitz.arena.match.game import Control, parse_times
+from kibitz.arena.match.journal import Journal
+from kibitz.arena.match.runner import Setup, run
+from kibitz.arena.match.spec import parse_players
+from kibitz.core.errors import ConfigError, InputError
+from kibitz.core.files import read_bytes, write_bytes
+from kibitz.core.log import Stop, progress, say
+from kibitz.core.settings import used
+from kibitz.data.batches.loader import Loader, Share
+from kibitz.data.batches.window import parse_source, shards_in
+from kibitz.data.openings import chosen_openings
+from kibitz.nets.kinds import Provenance
+from kibitz.nets.models.build import count_parameters, file_weights, load_network
+from kibitz.nets.models.make import trained_card, write_networks
+from kibitz.train.checkpoint import average_of, checkpoints_that_matter, estimate_norms, has_norms
+from kibitz.train.config import TrainingSettings, from_file
+from kibitz.train.loop import train
+from kibitz.train.state import learner_of, recipe_of, window_of
+from kibitz.train.step import local_device
+from kibitz.zero.cycle import Context, Kind
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+FOUND = ("score", "elo", "error", "low", "high", "interval")  # of an estimate, in reports
+LIST_BEFORE = "list it before"
+FLOAT, PLAYING = 0, 1  # what a stage that makes a network puts first
 
-
-class Cycle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of stages as it was written; each stage a table with its kind."""
-
-    folder: str
-    stages: tuple[dict[str, Any], ...]
-    iterations: int = 1
-
-
-class FileState(msgspec.Struct, frozen=True):
-    """What a file was; while size and time are the same, its content is taken to be."""
-
-    size: int
-    modified: int  # ns
-    sha256: str
-
-
-class Marker(msgspec.Struct, frozen=True):
-    """What a stage was made from and, once it is done, what came out; by path."""
-
-    settings: dict[str, Any]
-    inputs: dict[str, FileState]
-    outputs: dict[str, FileState] | None = None
-    seconds: float = 0.0
+Positive = Annotated[int, Meta(ge=1)]
 
 
-@dataclass(frozen=True)
-class Context:
-    """Where a stage stands."""
+class TrainStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`kibitz train` with a file of settings and changes to them, `table.key=value`."""
 
-    folder: Path  # of the whole cycle
-    home: Path  # of this stage in this iteration
-    iteration: int  # from 1
-    stages: Mapping[str, StageOf]
-    stop: Stop
-
-    def outputs(self, name: str, iteration: int) -> list[Path]:
-        """Return what a stage has made in an iteration; nothing before the first."""
-        if name not in self.stages:
-            raise ConfigError("no such stage", value=name, fix=did_you_mean(name, self.stages))
-        marker = read_marker(marker_of(self.folder, iteration, name)) if iteration > 0 else None
-        return [] if marker is None else [Path(path) for path in marker.outputs or {}]
+    config: str = ""
+    set: tuple[str, ...] = ()
+    go_on: str = ""  # the stage whose last network it starts from; its own if empty
+    teacher: str = ""  # the stage whose last network teaches
 
 
-class Kind(NamedTuple):
-    """A kind of stage: its settings, the files it reads, and how it is done.
+class AverageStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """ChessCoach's average over checkpoints, here over the networks of iterations."""
 
-    `run` works in `context.home`, where it may find what it left when it was cut short, and returns
-    the files it made; None says that it was asked to stop before its end.
+    network: str = "train"
+    decay: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    smallest: Annotated[float, Meta(gt=0, lt=1)] = 0.01  # a network with less is left out
+    norm_batches: Annotated[int, Meta(ge=0)] = 100
+
+
+class StrengthStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A match against each opponent; options are the network's, as `kibitz match` takes them.
+
+    Opponents are players of `kibitz match`, or `previous` and `first`: the same stage's networks.
     """
 
-    settings: type[msgspec.Struct]
-    inputs: Callable[[Any, Context], list[Path]]
-    run: Callable[[Any, Context], list[Path] | None]
+    opponents: tuple[str, ...]
+    network: str = "train"
+    options: tuple[str, ...] = ()
+    games: Annotated[int, Meta(ge=2, multiple_of=2)] = 100
+    nodes: Positive | None = None
+    movetime: Positive | None = None  # ms
+    tc: str = ""
+    openings: str = ""
+    plies: Annotated[int, Meta(ge=0)] = 0
+    seed: int = 0
+    concurrency: Positive = 1
 
 
-class StageOf(NamedTuple):
-    """A stage of a list, checked."""
+class SaveStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Copies of a network under one name, replaced in every iteration."""
 
-    name: str
-    kind: Kind
-    settings: msgspec.Struct
-    table: dict[str, Any]  # as written
-
-
-def read_cycle(path: Path, kinds: Mapping[str, Kind]) -> tuple[Cycle, dict[str, StageOf]]:
-    """Read a file of stages; every table is checked before anything begins."""
-    try:
-        cycle = msgspec.convert(tomllib.loads(read_bytes(path).decode("utf-8-sig")), Cycle)
-    except (ValueError, RecursionError) as error:  # what TOML, UTF-8 and msgspec say
-        raise ConfigError(f"{path}: not a file of stages", fix=str(error)) from error
-    if cycle.iterations < 1 or not cycle.stages:
-        raise ConfigError(f"{path}: nothing to do", fix="give iterations and [[stages]]")
-    cycle = msgspec.structs.replace(cycle, folder=os.fspath(working_copy(cycle.folder)))
-    stages: dict[str, StageOf] = {}
-    for table in cycle.stages:
-        stage = _checked(path, table, kinds)
-        if stage.name in stages:
-            fix = "give one of them another name"
-            raise ConfigError(f"{path}: two stages of one name", value=stage.name, fix=fix)
-        stages[stage.name] = stage
-    return cycle, stages
+    to: str  # folder
+    name: str = "latest"
+    network: str = "train"
 
 
-def _checked(path: Path, table: dict[str, Any], kinds: Mapping[str, Kind]) -> StageOf:
-    kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        fix = f"known kinds: {', '.join(sorted(kinds))}"
-        raise ConfigError(f"{path}: no such kind of stage", value=kind, fix=fix)
-    name = table.get("name", kind)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigError(f"{path}: name of a stage", value=name, fix="use a-z, 0-9, - and _")
-    rest = {key: value for key, value in table.items() if key not in ("kind", "name")}
-    try:
-        settings = msgspec.convert(rest, kinds[kind].settings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: stage {name}", fix=str(error)) from error
-    return StageOf(name, kinds[kind], settings, table)
+# --- train --------------------------------------------------------------------------------------
 
 
-def run_cycle(cycle: Cycle, stages: Mapping[str, StageOf], stop: Stop) -> bool:
-    """Go through all stages of all iterations; returns False if asked to stop before the end."""
-    folder = Path(cycle.folder)
-    with with_lock(folder, "cycle"):
-        for iteration in range(1, cycle.iterations + 1):
-            for stage in stages.values():
-                home = marker_of(folder, iteration, stage.name).with_suffix("")
-                context = Context(folder, home, iteration, stages, stop)
-                if stop.requested or not _run(stage, context):
-                    return False
-    return True
+def _training(stage: TrainStage, context: Context) -> TrainingSettings:
+    """Return the settings of this iteration's training."""
+    file, network = stage.config or used(), context.folder.name
+    settings = from_file(file, stage.set, network)
+    start = _start(stage, context)
+    given = [
+        f"run.output={context.home}",
+        f"run.name={context.folder.name}-{context.iteration:04}",
+        "run.export=true",  # matches and players take the form that plays
+        f"run.seed={settings.run.seed + context.iteration - 1}",
+        *([f"run.network={start}"] if start else []),
+        *([f"distill.teacher={_teacher(stage, context)}"] if stage.teacher else []),
+    ]
+    return from_file(file, [*stage.set, *given], network)
 
 
-def _run(stage: StageOf, context: Context) -> bool:
-    """Do a stage unless it is done; returns False if it was stopped before its end."""
-    where = f"iteration {context.iteration}, {stage.name}"
-    path = marker_of(context.folder, context.iteration, stage.name)
-    before = read_marker(path)
-    if before is not None and not _made_from_the_same(before, stage.table):
-        before = None
-    if before is not None and before.outputs is not None:
-        damage = _damage(before.outputs)
-        if not damage:
-            say(f"{where}: done before")
-            return True
-        for text in damage:
-            say(f"{where}: {text}")
-    if before is None and context.home.exists():
-        say(f"{where}: made from something else, beginning again")
-        shutil.rmtree(context.home)
-    context.home.mkdir(parents=True, exist_ok=True)
-    inputs = states_of(stage.kind.inputs(stage.settings, context))
-    begun = Marker(stage.table, inputs)
-    _write(path, begun)
-    say(f"{where}: {'beginning' if before is None else 'going on'}")
-    since = time.monotonic()
-    made = stage.kind.run(stage.settings, context)
-    if made is None:
-        return False
-    seconds = round(time.monotonic() - since, 3)
-    _write(path, msgspec.structs.replace(begun, outputs=states_of(made), seconds=seconds))
-    return True
+def _start(stage: TrainStage, context: Context) -> Path | None:
+    """Return the network a training starts from, None for that of its settings."""
+    made = _last(stage.go_on or context.home.name, context)
+    return made[FLOAT] if made else None
 
 
-def _made_from_the_same(marker: Marker, table: dict[str, Any]) -> bool:
-    """Whether settings and inputs are those of a marker; inputs that are gone were used in time."""
-    there = {path: state for path, state in marker.inputs.items() if Path(path).exists()}
-    return marker.settings == table and not _damage(there)
+def _teacher(stage: TrainStage, context: Context) -> Path:
+    made = _last(stage.teacher, context)
+    if not made:
+        raise ConfigError("this teacher has not been trained", value=stage.teacher, fix=LIST_BEFORE)
+    return made[FLOAT]
 
 
-def _damage(states: Mapping[str, FileState]) -> list[str]:
-    """Return a line for each file that is no longer what it was."""
-    found = []
-    for path, state in states.items():
-        if not Path(path).is_file():
-            found.append(f"{path} is gone, making it again")
-        elif not _unchanged(Path(path), state):
-            found.append(f"{path} is damaged, its checksum is another; making it again")
+def _last(name: str, context: Context) -> list[Path]:
+    """Return the last outputs of a stage; one further down the list has yet to have its turn."""
+    order = list(context.stages)
+    earlier = name in order and order.index(name) < order.index(context.home.name)
+    return context.outputs(name, context.iteration - (0 if earlier else 1))
+
+
+def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
+    settings, start = _training(stage, context), _start(stage, context)
+    folders = [parse_source(text).folder for text in settings.data.folders]
+    shards = [path for folder in folders for path in shards_in(folder, settings.data.generations)]
+    local = [shard for shard in shards if isinstance(shard, Path)]
+    if len(local) < len(shards):
+        what = "a cycle sees what is new by files on this machine, not behind a URL"
+        raise InputError(what, value=str(settings.data.folders), fix="copy the shards here")
+    named = [str(stage.config or used() or ""), settings.distill.teacher, str(start or "")]
+    return [*(Path(one) for one in named if one), *local]
+
+
+def _train(stage: TrainStage, context: Context) -> list[Path] | None:
+    settings = _training(stage, context)
+    command = f"kibitz cycle: {context.home.name}, iteration {context.iteration}"
+    outcome = train(settings, command, context.stop, resume=True)
+    return None if outcome.stopped else outcome.files
+
+
+# --- average ------------------------------------------------------------------------------------
+
+
+def _averaged(stage: AverageStage, context: Context) -> list[Path]:
+    """Return the networks that have a part in the average, the oldest first."""
+    count = checkpoints_that_matter(stage.decay, stage.smallest)
+    first = max(1, context.iteration - count + 1)
+    iterations = range(first, context.iteration + 1)
+    made = [context.outputs(stage.network, iteration) for iteration in iterations]
+    found = [outputs[FLOAT] for outputs in made if outputs]
+    if not found:
+        raise ConfigError(f"nothing to average: {stage.network} has made no network yet")
     return found
 
 
-def _unchanged(path: Path, state: FileState) -> bool:
-    found = path.stat()
-    if found.st_size != state.size:
+def _average(stage: AverageStage, context: Context) -> list[Path] | None:
+    files = _averaged(stage, context)
+    networks = [load_network(path) for path in files]
+    network, card = networks[-1]
+    states: list[dict[str, Tensor]] = [one.state_dict() for one, _ in networks]
+    network.load_state_dict(average_of(states, stage.decay))
+    if has_norms(network) and stage.norm_batches:
+        network = _with_norms(network, stage, context)
+    name = f"{context.folder.name}-{context.iteration:04}-average"
+    # Made again it has to be the same file, or what was made from it would begin again.
+    date = card.provenance.date
+    made = Provenance(commands=(f"average of {len(files)} networks",), date=date)
+    card = trained_card(card, name, made, count_parameters(network))
+    return write_networks(context.home, file_weights(network.state_dict()), card, playing=True)
+
+
+def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn.Module:
+    """Estimate batch norms again, on the data of the training."""
+    training = context.stages[stage.network].settings
+    if not isinstance(training, TrainStage):
+        raise ConfigError("only a training has data for batch norms", value=stage.network)
+    place = context.folder / f"{context.iteration:04}" / stage.network
+    settings = _training(training, dataclasses.replace(context, home=place))
+    batch, seed = settings.run.batch, settings.run.seed
+    learner = learner_of(settings, None, Share(), local_device(settings.run.device))
+    learner.network.load_state_dict(network.state_dict())
+    how = recipe_of(learner.card, settings.data)
+    window, device = window_of(settings), str(learner.device)
+    with Loader(window, how, batch, seed, device=device) as loader:
+        ahead = itertools.islice(loader, stage.norm_batches)
+        count = estimate_norms(learner.network, ahead, learner.forward)
+    say(f"batch norms estimated on {count} batches of {batch}")
+    return learner.network
+
+
+# --- strength -----------------------------------------------------------------------------------
+
+
+def _opponents(stage: StrengthStage, context: Context) -> list[tuple[str, str]]:
+    """Return names and players; the past is left out where there is none."""
+    past = {"previous": context.iteration - 1, "first": 1}
+    found = []
+    for name in stage.opponents:
+        if name not in past:
+            found.append((name, name))
+        elif 0 < past[name] < context.iteration:
+            files = context.outputs(stage.network, past[name])
+            found += [(name, ",".join([str(files[PLAYING]), *stage.options]))] if files else []
+    return found
+
+
+def _strength_inputs(stage: StrengthStage, context: Context) -> list[Path]:
+    book = [Path(stage.openings)] if stage.openings else []
+    past = {"previous": context.iteration - 1, "first": 1}
+    iterations = {past[name] for name in stage.opponents if name in past} | {context.iteration}
+    made = [context.outputs(stage.network, iteration) for iteration in sorted(iterations)]
+    return book + [outputs[PLAYING] for outputs in made if outputs]
+
+
+def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
+    made = _network(stage.network, context)
+    times = parse_times(stage.tc) if stage.tc else Control()
+    player = ",".join([str(made[PLAYING]), *stage.options])
+    reports, rounds = [], stage.games // 2
+    for number, (name, opponent) in enumerate(_opponents(stage, context)):
+        match = Setup(
+            players=parse_players([player, opponent]),
+            control=Control(times.base, times.increment, times.moves, stage.movetime, stage.nodes),
+            openings=chosen_openings(stage.openings, stage.plies or None, rounds, stage.seed),
+            rounds=rounds,
+            seed=stage.seed,
+            concurrency=stage.concurrency,
+        )
+        journal = context.home / f"games-{number}.jsonl"
+        report = context.home / f"strength-{number}.json"
+        if not measure(match, name, journal, report, context.stop):
+            return None
+        reports += [report, journal]
+    return reports
+
+
+def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop) -> bool:
+    """Play what the journal lacks and write the report; False if stopped before the end."""
+    with Journal(match.header(), journal) as played, progress("games", total=match.games) as bar:
+        bar.advance(len(played.games))
+        results = run(match, played, stop, lambda _: bar.advance())
+    if len(results.games) < match.games:
         return False
-    return found.st_mtime_ns == state.modified or state_of(path).sha256 == state.sha256
+    pairs, tally = results.pairs(0, 1), results.tally(0, 1)
+    found = of_pairs(pairs)
+    ours, theirs = match.players
+    facts: dict[str, Any] = {
+        "player": ours.name,
+        "opponent": opponent,
+        # As given, with checksums of the networks' files: what the result is of, whatever comes.
+        "players": [ours.identity, theirs.identity],
+        "time": round(time.time(), 3),
+        "control": str(match.control),
+        "games": match.games,
+        **tally._asdict(),
+        "pentanomial": list(pairs.five),
+        # A match won or lost in every game has no Elo, but a bound: see arena/match/elo.py.
+        **{name: getattr(found, name) for name in FOUND},
+    }
+    write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
+    counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"
+    say(f"{ours.name} against {opponent}, {match.control}: {counts}, Elo {found.text(0)}")
+    return True
 
 
-def states_of(files: Iterable[Path]) -> dict[str, FileState]:
-    """Return what files are now, by path."""
-    return {os.fspath(file): state_of(file) for file in files}
+def _network(name: str, context: Context) -> list[Path]:
+    made = context.outputs(name, context.iteration)
+    if len(made) <= PLAYING:
+        raise ConfigError("this stage has made no network", value=name, fix=LIST_BEFORE)
+    return made
 
 
-def state_of(path: Path) -> FileState:
-    """Return what a file is now."""
-    found = path.stat()
-    return _read_state(path, found.st_size, found.st_mtime_ns)
+# --- save ---------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=100_000)
-def _read_state(path: Path, size: int, modified: int) -> FileState:
-    """Read a file once while it is the same, though every iteration may need its checksum."""
-    return FileState(size, modified, sha256_of(path))
+def _save(stage: SaveStage, context: Context) -> list[Path] | None:
+    """Copy the float network and the one that plays, each atomically."""
+    made = _network(stage.network, context)
+    ends = [made[FLOAT].suffix, made[PLAYING].name.removeprefix(made[FLOAT].stem)]
+    for source, end in zip(made, ends, strict=False):
+        write_bytes(Path(stage.to) / f"{stage.name}{end}", read_bytes(source))
+    return []
 
 
-def marker_of(folder: Path, iteration: int, name: str) -> Path:
-    """Return where the marker of a stage lies."""
-    return folder / f"{iteration:04}" / f"{name}.json"
+def _save_inputs(stage: SaveStage, context: Context) -> list[Path]:
+    return context.outputs(stage.network, context.iteration)[: PLAYING + 1]
 
 
-def read_marker(path: Path) -> Marker | None:
-    """Return a marker, None where there is none."""
-    if not path.exists():
-        return None
-    fix = "remove it, and the stage is made again"
-    return read_record(path, Marker, what="a stage's marker", fix=fix)
-
-
-def _write(path: Path, marker: Marker) -> None:
-    write_bytes(path, msgspec.json.format(msgspec.json.encode(marker), indent=1))
+KINDS = {
+    "train": Kind(TrainStage, _train_inputs, _train),
+    "average": Kind(AverageStage, _averaged, _average),
+    "strength": Kind(StrengthStage, _strength_inputs, _strength),
+    "save": Kind(SaveStage, _save_inputs, _save),
+}

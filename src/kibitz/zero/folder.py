@@ -23,15 +23,19 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.core.files import write_bytes
 from kibitz.core.journal import lock, open_lock, read_record
+from kibitz.core.log import Level, Stop, level, set_level
 from kibitz.core.settings import FILE, dump
+from kibitz.core.workers import processors
 from kibitz.data.store import Store
 from kibitz.nets.card import load
 from kibitz.nets.discover import RUN
@@ -300,11 +304,11 @@ class Folder:
     def _now(self, role: str) -> Path:
         return self.root / "processes" / f"{role}-{os.getpid()}.json"
 
-    def heard(self) -> list[Now]:
+    def live_processes(self) -> list[Now]:
         """What running processes have lately reported."""
         return [now for path, now in self._said().items() if not _silent(path, now)]
 
-    def forget_silent(self) -> None:
+    def remove_dead_processes(self) -> None:
         """Remove the reports of processes that were killed."""
         for path, now in self._said().items():
             if _silent(path, now):
@@ -337,3 +341,155 @@ def _silent(path: Path, now: Now) -> bool:
         return False
     with open_lock(held) as file:
         return lock(file, wait=False)
+
+
+# --- what is done ---------------------------------------------------------------------------------
+#
+# What every stage of learning is given, and how it says what it does.
+
+
+NOW_SECONDS = 2.0  # between two words on what is being done
+
+
+@dataclass
+class Work:
+    """What every stage needs; says in the folder what is being done."""
+
+    folder: Folder
+    settings: LearnSettings
+    stop: Stop
+    role: str
+    stage: str = ""
+    generation: int = 0
+    until: float = 0.0  # when the hours are over, seconds since 1970; 0: never
+    done: float = 0.0
+    total: float = 0.0
+    _began: float = 0.0
+    _said: float = 0.0
+    _first: float = 0.0
+    _measured: bool = False  # whether anything was done since this stage began
+
+    @property
+    def cores(self) -> int:
+        """Processors to be used."""
+        return self.settings.learn.cores or processors()
+
+    def begin(self, stage: str, generation: int, total: float = 0.0, done: float = 0.0) -> None:
+        """Say that a stage begins, with so much to be done, of which some is done."""
+        self.stage, self.generation, self.total, self.done = stage, generation, total, done
+        self._began, self._said, self._first = time.monotonic(), 0.0, done
+        self._measured = False
+        self.advance(0)
+
+    def reach(self, done: float) -> None:
+        """Say that so much is done in all; what was done before counts for no speed."""
+        if self.done:
+            self.advance(done - self.done)
+        else:
+            self.begin(self.stage, self.generation, self.total, done)
+
+    def advance(self, amount: float = 1.0) -> None:
+        """Say that more is done, every few seconds.
+
+        Speed is measured from the first that is done: kernels may be compiled before it.
+        """
+        moment = time.monotonic()
+        if amount and not self._measured:
+            self._began, self._first, self._measured = moment, self.done + amount, True
+        self.done += amount
+        if moment - self._said < NOW_SECONDS:
+            return
+        self._said = moment
+        seconds = moment - self._began
+        now = Now(
+            role=self.role,
+            stage=self.stage,
+            generation=self.generation,
+            done=self.done,
+            total=self.total,
+            rate=(self.done - self._first) / seconds if seconds > 0 else 0.0,
+            time=time.time(),
+            process=os.getpid(),
+            until=self.until,
+        )
+        self.folder.say_now(now)
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of those it has waited for."""
+    return sum(os.times()[:4])
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Let what runs inside say nothing, unless more than usual is wanted."""
+    before = level()
+    set_level(Level.QUIET if before is Level.NORMAL else before)
+    try:
+        yield
+    finally:
+        set_level(before)
+
+
+# --- the window, and what is not needed -----------------------------------------------------------
+#
+# What a run learns from, and what it needs no more: games that left the window, leavings.
+
+
+class Outdated(NamedTuple):
+    """Files of a generation that nothing reads any more."""
+
+    generation: int
+    what: str
+    paths: tuple[Path, ...]
+    size: int  # bytes
+
+    @property
+    def files(self) -> int:
+        """How many there are."""
+        return len(self.paths)
+
+    def delete(self) -> None:
+        """Delete them."""
+        for path in self.paths:
+            path.unlink()
+
+
+def positions_by(folder: Folder, generations: int) -> list[int]:
+    """Positions in the games of each of so many generations."""
+    return [
+        sum(group.positions for group in folder.groups(one).values()) for one in range(generations)
+    ]
+
+
+def window_begins(folder: Folder, generation: int) -> tuple[int, int]:
+    """The first generation that the training of a network learns from, and how many positions."""
+    positions = positions_by(folder, generation)
+    size = folder.settings().learn.window_of(sum(positions))
+    back = [*accumulate(reversed(positions))]
+    reach = next((n for n, total in enumerate(back, 1) if total >= size), len(back))
+    return generation - reach, size
+
+
+def outdated(folder: Folder) -> list[Outdated]:
+    """What can be deleted: networks, records and the games of the window stay.
+
+    The generation before the window stays, too, for groups that come late move its beginning.
+    """
+    newest = folder.newest
+    first, _ = window_begins(folder, newest + 1)
+    found = []
+    for generation in range(newest + 1):
+        kinds = {
+            "claims": map(folder.claim_file, folder.groups(generation)),
+            "games": folder.games(generation).glob("*.shard"),
+            "damaged games": (folder.root / "damaged" / f"{generation:04}").glob("*.shard"),
+            "checkpoints": folder.training(generation).rglob("*.safetensors"),
+        }
+        kept = {"claims": newest, "games": first - 1, "checkpoints": newest + 1}
+        for what, paths in kinds.items():
+            files = tuple(sorted(path for path in paths if path.exists()))
+            if files and generation < kept.get(what, newest + 1):
+                size = sum(path.stat().st_size for path in files)
+                found.append(Outdated(generation, what, files, size))
+    return found

@@ -27,8 +27,7 @@ from kibitz.data.openings import random_openings
 from kibitz.nets.card import read_card
 from kibitz.nets.discover import BEST
 from kibitz.zero.config import Learn
-from kibitz.zero.folder import Folder, Rated, Result
-from kibitz.zero.work import Work, processor_seconds
+from kibitz.zero.folder import Folder, Rated, Result, Work, processor_seconds
 
 HASH = 16  # MiB of a network's tree
 SEED_BITS = 32  # of a match's name, below the run's seed
@@ -287,18 +286,18 @@ def ratings_of(folder: Folder) -> dict[str, Rating]:
 
     They are fitted to all games there are: those of all rating matches and of all gates.
     """
-    games = told_apart(folder.rated())
+    games = split_by_identity(folder.rated())
     gates = [(str(n), one.gate_games) for n, one in folder.trained().items() if one.gate_games]
     return scale([*games, *gates] if games else [], folder.settings().learn)
 
 
-def told_apart(rated: Mapping[int, Rated]) -> list[tuple[str, Result]]:
+def split_by_identity(rated: Mapping[int, Rated]) -> list[tuple[str, Result]]:
     """All rating games; who an opponent was before it became another player has a name of its own.
 
     >>> then = Result(opponent="material", wins=2, draws=0, losses=0, identity="alpha-beta")
     >>> now = Result(opponent="material", wins=0, draws=2, losses=0, identity="tree search")
     >>> rated = [Rated(generation=n, results=(r,), processor=0) for n, r in ((1, then), (4, now))]
-    >>> [result.opponent for _, result in told_apart({one.generation: one for one in rated})]
+    >>> [result.opponent for _, result in split_by_identity({one.generation: one for one in rated})]
     ['material (until generation 1)', 'material']
     """
     newest, until = last_identities(rated), dict[tuple[str, str], int]()

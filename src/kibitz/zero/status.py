@@ -220,7 +220,7 @@ class Status(NamedTuple):
 def status_of(folder: Folder) -> Status:
     """Read how a run stands."""
     ratings = ratings_of(folder)
-    rows, doing = rows_of(folder, ratings), folder.heard()
+    rows, doing = rows_of(folder, ratings), folder.live_processes()
     best = best_of(ratings, folder.newest)
     lines = [_doing(now) for now in doing]
     lines += _budgets(folder, rows, doing)

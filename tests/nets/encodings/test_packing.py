@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from kibitz.nets.encodings.leaves import leaves_of
-from kibitz.nets.encodings.packing import PACKED_WORDS, pack_batch, unpack_batch
-from kibitz.nets.encodings.planes import encode_words
+from kibitz.nets.encodings.planes import PACKED_WORDS, encode_words, pack_batch, unpack_batch
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.packed import PACKED, new_packed, pack_positions, unpack_positions
 from kibitz.position.state import new_positions

@@ -14,7 +14,7 @@ from kibitz.nets.encodings.features import TACTICS, THREATS, batch_features
 from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, policy_indices
 from kibitz.nets.encodings.leaves import leaves_of, swap_colours
 from kibitz.nets.encodings.move_features import batch_move_features
-from kibitz.nets.encodings.packing import pack_batch, unpack_batch
+from kibitz.nets.encodings.planes import pack_batch, unpack_batch
 from kibitz.position.fen import parse_fen
 from kibitz.position.play import play
 from kibitz.position.state import new_positions

@@ -24,8 +24,7 @@ from kibitz.nets.evaluators.sparse import put_wdl_logits, sparse_logits
 from kibitz.nets.kinds import Precision
 from kibitz.nets.load import load_evaluator
 from kibitz.nets.models.build import with_weights
-from kibitz.nets.models.make import random_weights
-from kibitz.nets.models.quantise import PolicyPrecision, quantise
+from kibitz.nets.models.make import PolicyPrecision, quantise, random_weights
 from kibitz.nets.models.sizes import new_card
 from tests.nets.models.integers import exact_policy, exact_wdl
 
@@ -158,7 +157,7 @@ import numpy as np
 np.seterr(over="ignore")
 from kibitz.nets.evaluators.inline import logits_of, value_of
 from kibitz.nets.evaluators.load_sparse import evaluator_of, sparse_evaluator
-from kibitz.nets.models.quantise import quantise
+from kibitz.nets.models.make import quantise
 from kibitz.nets.models.sizes import new_card
 from kibitz.nets.models.make import random_weights
 from kibitz.position.fen import parse_fen

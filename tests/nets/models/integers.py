@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kibitz.nets.models.quantise import QA, QuantisedSparse
+from kibitz.nets.models.make import QA, QuantisedSparse
 
 Float = NDArray[np.float32]
 

@@ -20,7 +20,7 @@ from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.nets.card import load, load_weights, read_card, save, save_onnx
 from kibitz.nets.kinds import Heads, NetworkCard, Provenance
 from kibitz.nets.models.build import build, load_network, save_network
-from kibitz.nets.models.quantise import from_arrays, quantise
+from kibitz.nets.models.make import from_arrays, quantise
 from kibitz.nets.models.sizes import new_card
 
 PROVENANCE = Provenance(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kibitz.nets.encodings import MOVE_FEATURES
 from kibitz.nets.models.build import build, file_weights, load_network, save_network
-from kibitz.nets.models.quantise import LIMIT, QA, TOP, PolicyPrecision, QuantisedSparse, quantise
+from kibitz.nets.models.make import LIMIT, QA, TOP, PolicyPrecision, QuantisedSparse, quantise
 from kibitz.nets.models.sizes import new_card
 from kibitz.nets.models.sparse import SparseNetwork, SparseSizes, feature_activations, move_logits
 from tests.nets.models.integers import (

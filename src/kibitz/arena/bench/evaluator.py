@@ -30,8 +30,16 @@ from kibitz.jit.records import aligned
 from kibitz.nets import card as cards
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, part_of, random_leaves
-from kibitz.nets.encodings.packing import PACKED_WORDS, pack_batch, unpack_batch
-from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, encode_words, policy_indices
+from kibitz.nets.encodings.planes import (
+    LAYOUTS,
+    ORDERS,
+    PACKED_WORDS,
+    encode,
+    encode_words,
+    pack_batch,
+    policy_indices,
+    unpack_batch,
+)
 from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
     new_evaluations,

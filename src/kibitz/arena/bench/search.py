@@ -21,8 +21,7 @@ from kibitz.nets.evaluators.cachetable import BUCKET_BYTES, SLOTS
 from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import evaluator_of
 from kibitz.nets.load import load_evaluator
-from kibitz.nets.models.make import random_weights
-from kibitz.nets.models.quantise import quantise
+from kibitz.nets.models.make import quantise, random_weights
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits

@@ -1,7 +1,7 @@
 """What a player can do: suites, a ladder of opponents, endings, and one rating from the ladder.
 
 Whatever is finished is kept in a folder, and not done again: games as journals, the rest as JSON
-beside the settings it was made with. (Playing weaker on purpose is engine/options.py.)
+beside the settings it was made with. (Playing weaker on purpose is engine/levels.py.)
 """
 
 from __future__ import annotations

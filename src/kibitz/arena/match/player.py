@@ -1,7 +1,7 @@
 """Who can play: what a player answers and how it fails; and the players themselves.
 
-Four kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
-with any network, and UCI programs, each a process of its own.
+Kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
+with any network, and programs that speak UCI or xboard, each a process of its own.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import Stop, say
 from kibitz.core.workers import cluster, in_processes, in_threads, never
 from kibitz.data.openings import Opening, digest
-from kibitz.engine.running import undisturbed
+from kibitz.engine.running import without_gc_pauses
 
 MOST_WORKERS = 256
 LONGEST_NAME = 60  # letters of what a program calls itself
@@ -142,7 +142,7 @@ def run(
         say(f"{already_played} of {setup.games} games were there already")
     match = _Match(setup, journal, stop, on_game)
     if cluster() is None:
-        with undisturbed():
+        with without_gc_pauses():
             in_threads(match.work, setup.concurrency)
     else:
         match.work_elsewhere()
@@ -167,7 +167,7 @@ class Table:
 
     def __call__(self, pairing: Pairing) -> PlayedGame:
         """Play a game on a machine of a cluster."""
-        with undisturbed():
+        with without_gc_pauses():
             return self.play(pairing)
 
     def play(self, pairing: Pairing, over: Callable[[], bool] = never) -> PlayedGame:
@@ -244,21 +244,23 @@ class _Match:
             self._on_game(game)
 
 
-class Tried(NamedTuple):
+class StartupReport(NamedTuple):
     """What a player says of itself when it is started."""
 
     name: str  # a program's own; empty for players that are none
     resources: tuple[str, str]  # threads and hash as fastchess shows them
 
 
-def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[Tried]:
+def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[StartupReport]:
     """Start every player once, so that a wrong path or option costs no game."""
     tried = []
     for spec in specs:
         player = spec.open(start_ms)
         try:
             player.new_game(0)
-            tried.append(Tried(_own_name(player), getattr(player, "resources", ("NULL", "NULL"))))
+            tried.append(
+                StartupReport(_own_name(player), getattr(player, "resources", ("NULL", "NULL")))
+            )
             for problem in getattr(player, "problems", ()):
                 say(f"{spec.name}: {problem}")
         except PlayerError as error:

@@ -228,7 +228,7 @@ def _control(own: dict[str, str]) -> Control | None:
 
 def parse_players(texts: list[str]) -> list[Spec]:
     """Read several; players with the same name get numbers."""
-    return told_apart([parse_player(text) for text in texts])
+    return with_unique_names([parse_player(text) for text in texts])
 
 
 def needs_limits(spec: Spec) -> bool:
@@ -236,7 +236,7 @@ def needs_limits(spec: Spec) -> bool:
     return spec.kind in ("engine", "checkout", "uci") and spec.control is None
 
 
-def told_apart(specs: list[Spec]) -> list[Spec]:
+def with_unique_names(specs: list[Spec]) -> list[Spec]:
     """The same players, those of a name that is taken with a number behind it."""
     apart: list[Spec] = []
     for spec in specs:
@@ -248,10 +248,10 @@ def told_apart(specs: list[Spec]) -> list[Spec]:
     return apart
 
 
-def introduced(texts: list[str], own_names: list[str]) -> list[Spec]:
+def with_reported_names(texts: list[str], own_names: list[str]) -> list[Spec]:
     """Players by the names their programs give themselves, where the user has given none."""
     specs = [parse_player(text) for text in texts]
     pairs = zip(specs, own_names, strict=True)
-    return told_apart(
+    return with_unique_names(
         [spec if spec.is_named or not own else replace(spec, name=own) for spec, own in pairs]
     )

@@ -302,7 +302,7 @@ def summary(outcomes: Sequence[Outcome], failure_nodes: int = 0) -> Summary:
 ENDINGS = {"KQK": "Q", "KRK": "R", "KBNK": "BN"}
 
 
-class Technique(NamedTuple):
+class EndgameResult(NamedTuple):
     """How an ending went."""
 
     ending: str
@@ -350,7 +350,7 @@ def run_technique(
     seed: int = 0,
     stop: Callable[[], bool] = lambda: False,
     on_game: Callable[[PlayedGame], None] = lambda _: None,
-) -> Technique:
+) -> EndgameResult:
     """Play the ending from so many positions; the same seed gives the same positions."""
     generator = random.Random(f"{ending} {seed}")
     players = attacker.open(), defender.open()
@@ -368,9 +368,9 @@ def run_technique(
     return _counted(ending, games)
 
 
-def _counted(ending: str, games: list[PlayedGame]) -> Technique:
+def _counted(ending: str, games: list[PlayedGame]) -> EndgameResult:
     mates = [len(game.moves) for game in games if game.termination == "checkmate"]
-    return Technique(
+    return EndgameResult(
         ending=ending,
         tries=len(games),
         wins=len(mates),

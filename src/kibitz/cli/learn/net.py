@@ -16,7 +16,7 @@ from kibitz.nets.discover import SHIPPED_FOLDER, NetworkFile, discover, discover
 from kibitz.nets.kinds import NetworkCard, is_leela, stem_of
 from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.models import make
-from kibitz.nets.models.quantise import PolicyPrecision
+from kibitz.nets.models.make import PolicyPrecision
 from kibitz.nets.models.sizes import ADVICE
 
 if TYPE_CHECKING:

@@ -255,7 +255,7 @@ def _dashboard(run: Folder) -> Iterator[None]:
 def _prune(run: Folder, yes: bool, json: bool) -> int:
     """List what the run needs no more, by generation, and delete it if that is wanted."""
     with torch_needed():
-        from kibitz.zero.prune import outdated
+        from kibitz.zero.folder import outdated
     files = outdated(run)
     rows = [(entry.generation, entry.what, entry.files, entry.size) for entry in files]
     if yes:

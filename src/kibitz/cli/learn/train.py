@@ -206,8 +206,8 @@ def cycle(
     """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
     with torch_needed():
         from kibitz.train import keep_memory
-        from kibitz.zero.cycle import KINDS
-        from kibitz.zero.cycle_stages import marker_of, read_cycle, read_marker, run_cycle
+        from kibitz.zero.cycle import marker_of, read_cycle, read_marker, run_cycle
+        from kibitz.zero.cycle_stages import KINDS
     keep_memory()
     whole, stages = read_cycle(file, KINDS)
     with graceful_stop() as stop:

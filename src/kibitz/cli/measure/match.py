@@ -27,7 +27,7 @@ from kibitz.arena.match.report import (
     title,
 )
 from kibitz.arena.match.runner import Setup, run, try_out
-from kibitz.arena.match.spec import introduced, needs_limits, parse_players
+from kibitz.arena.match.spec import needs_limits, parse_players, with_reported_names
 from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.files import write_bytes
@@ -176,7 +176,7 @@ def _play(
 ) -> int:
     tried = try_out(setup.players, setup.terms.start)
     texts = [spec.text for spec in setup.players]
-    setup = replace(setup, players=introduced(texts, [player.name for player in tried]))
+    setup = replace(setup, players=with_reported_names(texts, [player.name for player in tried]))
     heading = title(setup, [player.resources for player in tried], 0, 1, book)
     with Journal(setup.header(), resume) as journal, _pgn_file(pgn, setup, resume) as games:
         if games is not None:

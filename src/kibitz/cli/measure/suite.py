@@ -13,8 +13,8 @@ from kibitz.arena.match.runner import try_out
 from kibitz.arena.match.spec import Spec, parse_player
 from kibitz.arena.match.suites import (
     ENDINGS,
+    EndgameResult,
     Outcome,
-    Technique,
     run_suite,
     run_technique,
     suite_of,
@@ -188,7 +188,7 @@ def technique(
         control = Control(nodes=1000)
     chosen = list(dict.fromkeys(name.upper() for name in endings)) or list(ENDINGS)
     try_out(list(specs))
-    techniques: list[Technique] = []
+    techniques: list[EndgameResult] = []
     with graceful_stop() as stop, progress("endings", total=games * len(chosen)) as bar:
         try:
             for ending in chosen:
@@ -217,7 +217,7 @@ def technique(
     return EXIT_STOPPED if stop.requested else 0
 
 
-def _technique_show(about: dict[str, Any], techniques: list[Technique], json: bool) -> None:
+def _technique_show(about: dict[str, Any], techniques: list[EndgameResult], json: bool) -> None:
     listed = [
         {**technique._asdict(), "interval": list(technique.interval)} for technique in techniques
     ]

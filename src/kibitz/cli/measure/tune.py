@@ -13,9 +13,8 @@ from cyclopts import Parameter
 
 from kibitz.arena.match.suites import suite_of
 from kibitz.arena.tuning.config import Tuning, command_of, parameters_of
-from kibitz.arena.tuning.loop import check_effect, confirm, defaults_of
+from kibitz.arena.tuning.loop import check_effect, confirm, defaults_of, facts_of, measure_of
 from kibitz.arena.tuning.loop import tune as work
-from kibitz.arena.tuning.measures import facts_of, measure_of
 from kibitz.arena.tuning.report import PAGE, facts, standing, table, write_page
 from kibitz.arena.tuning.study import SETTINGS, Study, check_method, settings_of
 from kibitz.cli.measure.suite import say_skipped

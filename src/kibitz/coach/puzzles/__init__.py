@@ -2,5 +2,5 @@
 
     games -> `find` (look, prove) -> `collect` (journal, duplicates) -> `formats` -> `solve`
 
-`themes` says what is in a solution with the motifs of the commentary.
+The themes of a solution are the motifs of the commentary.
 """

@@ -1,18 +1,174 @@
-"""What is said of a position that a search has to judge: who is better, mates, what is won.
-
-Only a clear contradiction is false: people say "winning" of a clear advantage.
-"""
+"""What is said of a position that is counted: material, pawns, files, bishops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import chess
 
 from kibitz.comment.check.statements import TITLES, Statement, Thing, View, turned
-from kibitz.comment.facts import WORTH, balance, played
+from kibitz.comment.facts import (
+    WORTH,
+    balance,
+    doubled_files,
+    has_bishop_pair,
+    is_half_open,
+    is_isolated,
+    is_open,
+    is_passed,
+    played,
+)
 from kibitz.comment.force import gain
 from kibitz.comment.judge import BETTER, WON, Seen
+
+
+@dataclass(frozen=True)
+class Ahead(Statement):
+    """A side has more: pawns, a piece, the exchange; of no side, that material is even."""
+
+    white: bool | None
+    what: str = "pawn"
+    count: int = 1
+
+    def true_in(self, at: View) -> bool | None:
+        """By the sum of the pieces; None between what is said and the contrary."""
+        if self.white is None:
+            return {0: True, 1: None}.get(abs(balance(at.board, True)), False)
+        if self.what == "exchange":
+            rooks = _difference(at.board, self.white, (chess.ROOK,))
+            minors = _difference(at.board, self.white, (chess.KNIGHT, chess.BISHOP))
+            if rooks >= 1 and minors <= -1:
+                return True
+            return False if rooks <= 0 and balance(at.board, self.white) <= 0 else None
+        surplus = balance(at.board, self.white)
+        worth = {"pawn": 1, "knight": 3, "bishop": 3, "piece": 3, "rook": 5, "queen": 9}[self.what]
+        if surplus == worth * self.count:
+            return True
+        return False if surplus <= 0 else None
+
+    def shown(self, at: View) -> str:
+        """How much a side is ahead."""
+        surplus = balance(at.board, True)
+        if not surplus:
+            return "material is even"
+        return f"{TITLES[surplus > 0]} is ahead by {abs(surplus)}, counted in pawns"
+
+
+def _difference(board: chess.Board, white: bool, kinds: Sequence[int]) -> int:
+    return sum(
+        len(board.pieces(kind, white)) - len(board.pieces(kind, not white)) for kind in kinds
+    )
+
+
+@dataclass(frozen=True)
+class Counts(Statement):
+    """A side has so many pieces of a kind."""
+
+    white: bool
+    kind: int
+    count: int
+
+    def true_in(self, at: View) -> bool | None:
+        """They are counted; who has more has these, too."""
+        count = len(at.board.pieces(self.kind, self.white))
+        return False if count < self.count else True if count == self.count else None
+
+    def shown(self, at: View) -> str:
+        """How many there are."""
+        count = len(at.board.pieces(self.kind, self.white))
+        return f"{TITLES[self.white]} has {count} of the {chess.PIECE_NAMES[self.kind]}s"
+
+
+@dataclass(frozen=True)
+class PawnIs(Statement):
+    """A pawn is passed, isolated or doubled."""
+
+    trait: Literal["passed", "isolated", "doubled"]
+    pawn: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """One of those it can be is; where nobody said which one, a lack shows less."""
+        answers = [self._is(at.board, square) for square in self.pawn.on(at.board)]
+        if True in answers:
+            return True
+        return None if None in answers else False
+
+    def _is(self, board: chess.Board, square: int) -> bool | None:
+        white = bool(board.color_at(square))
+        if self.trait == "isolated":
+            return is_isolated(board, square, white)
+        if self.trait == "doubled":
+            return square & 7 in doubled_files(board, white)
+        if is_passed(board, square, white):
+            return True
+        way = chess.BB_FILES[square & 7] & board.pieces_mask(chess.PAWN, not white)
+        ranks = [one >> 3 for one in chess.scan_forward(way)]
+        stopped = any(rank > square >> 3 if white else rank < square >> 3 for rank in ranks)
+        return False if stopped else None
+
+    def shown(self, at: View) -> str:
+        """That it is not so, or is."""
+        pawns = "no such pawn" if not self.pawn.on(at.board) else f"the {self.pawn}"
+        return (
+            f"{pawns} is {self.trait}"
+            if not at.positive or " " in pawns[:3]
+            else (f"{pawns} is not {self.trait}")
+        )
+
+
+@dataclass(frozen=True)
+class FileIs(Statement):
+    """A file is open or half-open."""
+
+    file: int
+    half: bool = False
+
+    def true_in(self, at: View) -> bool | None:
+        """By its pawns; of a file with pawns of one side some say open, some half-open."""
+        halves = [is_half_open(at.board, self.file, white) for white in (True, False)]
+        if is_open(at.board, self.file):
+            return None if self.half else True
+        return (True if self.half else None) if any(halves) else False
+
+    def shown(self, at: View) -> str:
+        """Which pawns are on it."""
+        pawns = chess.SquareSet(at.board.pawns & chess.BB_FILES[self.file])
+        names = ", ".join(chess.square_name(one) for one in pawns)
+        return (
+            f"pawns on {names}" if names else f"no pawn on the {chess.FILE_NAMES[self.file]}-file"
+        )
+
+
+@dataclass(frozen=True)
+class Bishops(Statement):
+    """A side has the pair of bishops; of no side, that bishops are of opposite colours."""
+
+    white: bool | None
+
+    def true_in(self, at: View) -> bool | None:
+        """The squares of the bishops tell."""
+        if self.white is not None:
+            return has_bishop_pair(at.board, self.white)
+        own, theirs = (list(at.board.pieces(chess.BISHOP, side)) for side in (True, False))
+        if len(own) != 1 or len(theirs) != 1:
+            return False if not own or not theirs else None
+        shades = [bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[one]) for one in own + theirs]
+        return shades[0] != shades[1]
+
+    def shown(self, at: View) -> str:
+        """Where the bishops are."""
+        names = [chess.square_name(one) for one in chess.scan_forward(at.board.bishops)]
+        return f"bishops on {', '.join(names)}" if names else "there is no bishop"
+
+
+# --- judgements -----------------------------------------------------------------------------------
+#
+# What is said of a position that a search has to judge: who is better, mates, what is won.
+#
+# Only a clear contradiction is false: people say "winning" of a clear advantage.
+
 
 LEVEL = 0.05  # a value up to which a side that is called winning has nothing
 CERTAIN = 0.85  # a value from which a game that is called a draw is decided

@@ -10,16 +10,26 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
+import chess.pgn
 
+from kibitz.comment.analyse import Searches
 from kibitz.comment.check.grammar import Claimed, Reading, read, variation
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
-from kibitz.comment.check.readers import Context
+from kibitz.comment.check.readers import Context, sentences
 from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed
-from kibitz.comment.check.text import sentences
+from kibitz.comment.claims.claim import step
+from kibitz.comment.facts import played
 from kibitz.comment.judge import Seen
+from kibitz.core.errors import InputError
+from kibitz.position.board import Board
+from kibitz.position.pgn import Game
+from kibitz.search.limits import Limits
+
+if TYPE_CHECKING:
+    from kibitz.engine import Engine
 
 Verdict: TypeAlias = Literal["true", "false", "not checkable"]
 VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
@@ -182,3 +192,143 @@ class Tally:
             "checkable_share": round(checked / total, 4) if total else 0.0,
             "false_share": round(self.counts["false"] / checked, 4) if checked else 0.0,
         }
+
+
+# --- games ----------------------------------------------------------------------------------------
+#
+# Checks the comments of games and of texts, and writes what is false beside it.
+#
+# games or text -> settings of comments -> `verdict` -> findings, notes in the PGN
+
+
+NODES = 40_000  # of a search that judges a position
+CONFIRMS = 10  # times as many before anything is called false by a search
+MOST_TEXT = 8_000_000  # characters that are checked at once
+BEFORE, BEHIND = 2, 3  # plies around a move that its comment may speak of
+_NOTE = re.compile(r"\[check: [^\[\]]*\]")
+
+
+class Finding(NamedTuple):
+    """A sentence, where it stands and what became of it."""
+
+    game: int  # from 1; 0 for a text
+    move: str  # with its number; empty for a position alone
+    fen: str
+    sentence: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass
+class Checked:
+    """All sentences of games or of a text."""
+
+    findings: list[Finding] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+
+    def add(self, game: int, setting: Setting, judged: Sequence[Judged]) -> None:
+        """Keep what became of a comment."""
+        move = (
+            ""
+            if not setting.before or not setting.move
+            else step(setting.before, setting.move).text
+        )
+        fen = setting.now.fen()
+        self.findings += [Finding(game, move, fen, *one) for one in judged]
+        self.tally.add(judged)
+
+    def facts(self) -> dict[str, object]:
+        """The sums and the sentences, as JSON has them."""
+        return {**self.tally.facts(), "findings": [one._asdict() for one in self.findings]}
+
+
+def searching(engine: Engine, nodes: int = NODES) -> Search:
+    """What an engine sees of a position, at first and to confirm."""
+    searches = Searches(engine)
+
+    def search(board: chess.Board, confirm: bool) -> Seen:
+        return searches.see(board, Limits(nodes=nodes * (CONFIRMS if confirm else 1)))
+
+    return search
+
+
+def check_text(text: str, board: Board, move: str | None, search: Search | None) -> Checked:
+    """What a text says of a position, or of a move in it."""
+    refuse_long(text)
+    before = board.to_chess()
+    made = None if move is None else chess.Move.from_uci(board.uci(board.parse(move)))
+    setting = Setting(before) if made is None else Setting(played(before, made), before, made)
+    checked = Checked()
+    checked.add(0, setting, judge(text, setting, search))
+    return checked
+
+
+def refuse_long(text: str) -> None:
+    """Refuse a text of more characters than are checked at once."""
+    if len(text) > MOST_TEXT:
+        fix = f"give at most {MOST_TEXT:,} characters at a time"
+        raise InputError("the text is too long", value=f"{len(text):,} characters", fix=fix)
+
+
+def check_game(
+    game: Game,
+    checked: Checked,
+    search: Search | None,
+    on_comment: Callable[[], None] = lambda: None,
+) -> None:
+    """Judge the comments of a game and of its variations, and note beside them what is false."""
+    for node, setting, attribute in _comments(game.tree):
+        text = _NOTE.sub("", getattr(node, attribute)).strip()
+        judged = judge(text, setting, search)
+        checked.add(game.number, setting, judged)
+        notes = [_note(one) for one in judged if one.verdict == "false"]
+        setattr(node, attribute, " ".join([text, *notes]))
+        on_comment()
+
+
+def _note(judged: Judged) -> str:
+    """What stands in a comment beside a false sentence."""
+    start = judged.text if len(judged.text) <= 40 else f"{judged.text[:37]}..."
+    told = f'[check: "{start}" is false: {judged.reason}'
+    return "[" + re.sub(r"[\[\]{}]", " ", told[1:]) + "]"
+
+
+def _comments(
+    tree: chess.pgn.Game,
+) -> Iterator[tuple[chess.pgn.GameNode, Setting, str]]:
+    """The comments of a game with what they may be about, without recursion."""
+    stack: list[tuple[chess.pgn.GameNode, tuple[chess.Board, ...]]] = [(tree, (tree.board(),))]
+    while stack:
+        node, boards = stack.pop()
+        if node.comment or getattr(node, "starting_comment", ""):
+            yield from _of_node(node, boards)
+        for child in reversed(node.variations):
+            after = played(boards[-1], child.move)
+            stack.append((child, (*boards[-BEFORE - 1 :], after)))
+
+
+def _of_node(
+    node: chess.pgn.GameNode, boards: tuple[chess.Board, ...]
+) -> Iterator[tuple[chess.pgn.GameNode, Setting, str]]:
+    """The comments before and behind a move."""
+    if isinstance(node, chess.pgn.ChildNode) and node.starting_comment:
+        yield node, Setting(boards[-2], nearby=(boards[-1], *boards[:-2])), "starting_comment"
+    if not node.comment:
+        return
+    nearby = (*boards[:-2], *_following(node, boards[-1]))
+    if not isinstance(node, chess.pgn.ChildNode):
+        fresh = bool(node.variations) and boards[-1].board_fen() == chess.STARTING_BOARD_FEN
+        yield node, Setting(boards[-1], nearby=nearby, introduces=fresh), "comment"
+    else:
+        yield node, Setting(boards[-1], boards[-2], node.move, nearby), "comment"
+
+
+def _following(node: chess.pgn.GameNode, board: chess.Board) -> Iterator[chess.Board]:
+    """The positions that follow in the game."""
+    at = node
+    for _ in range(BEHIND):
+        if not at.variations:
+            return
+        at = at.variations[0]
+        board = played(board, at.move)
+        yield board

@@ -103,7 +103,7 @@ class Loaded(NamedTuple):
     samples: Samples
     held_out: np.ndarray  # bool [S]
 
-    def taught(self, policy_share: float) -> np.ndarray:
+    def training_rows(self, policy_share: float) -> np.ndarray:
         """Which rows are trained on, bool [S]: of those that teach a policy alone, a share."""
         rows: np.ndarray = teaching(self.samples) & ~self.held_out
         if policy_share < 1:
@@ -127,7 +127,7 @@ def join(sources: Sequence[tuple[float, Sequence[Loaded]]], policy_share: float 
     for _, shards in sources:
         mine = [np.empty(0, dtype=np.int64)]
         for shard in shards:
-            mine.append(first + np.flatnonzero(shard.taught(policy_share)))
+            mine.append(first + np.flatnonzero(shard.training_rows(policy_share)))
             useful = teaching(shard.samples)
             held_out_rows.append(first + np.flatnonzero(useful & shard.held_out))
             first += len(shard.held_out)

@@ -132,7 +132,7 @@ Outputs = Mapping[str, np.ndarray]
 
 
 def decode(card: NetworkCard, outputs: Outputs, leaves: Leaves, out: Evaluations) -> None:
-    """Fill `out` from the outputs of network.heads, float32 [B or more, ...].
+    """Fill `out` from the outputs of models/convolutional, float32 [B or more, ...].
 
     Without a value head every position is a draw, without a policy head every move is as good as
     another.

@@ -21,7 +21,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator, Scratch
 from kibitz.nets.evaluators.layers import COLUMNS
 from kibitz.nets.evaluators.sparse import SCRATCH, Sparse
 from kibitz.nets.kinds import Heads, NetworkCard
-from kibitz.nets.models.quantise import QuantisedSparse, from_arrays
+from kibitz.nets.models.make import QuantisedSparse, from_arrays
 from kibitz.nets.models.sizes import check_card, check_sparse_arrays
 
 Arrays = Mapping[str, np.ndarray]

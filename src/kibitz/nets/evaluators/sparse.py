@@ -1,7 +1,7 @@
 """The sparse network as an inline evaluator: features, layers, tails.
 
 One set of kernels for the float network and for its integer form, whose arithmetic is defined step
-by step in `network.quantise`. Sums are built from scratch for every position:
+by step in `models/make`. Sums are built from scratch for every position:
 two leaves that a search visits one after the other differ in about as many features, attackers and
 defenders told apart, as either has (research/log has the figures).
 """

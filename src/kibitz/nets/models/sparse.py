@@ -1,7 +1,7 @@
 """The CPU network: sparse inputs, one wide layer each for value and policy.
 
 One dial: the width of the value layer (the policy layer is half as wide unless said otherwise).
-The integer form of exactly this network is in `network.quantise`.
+The integer form of exactly this network is in `models/make`.
 
 On the CPU in float32 its layers run compiled loops on as many threads as torch has. Forward and
 backward on one core, 4096 positions, 512 and 256 wide: features 22 ms against 42 with an embedding
@@ -26,7 +26,7 @@ from torch.nn import functional
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN_FEATURES
 from kibitz.nets.models import sparse_kernels as kernels
 from kibitz.nets.models.convolutional import Outputs, legal_logits
-from kibitz.nets.models.quantise import LIMIT
+from kibitz.nets.models.make import LIMIT
 
 Array = NDArray[Any]
 

@@ -1,4 +1,4 @@
-"""Quiescence search below the last ply: captures that may win something, and answers to checks."""
+"""Alpha-beta as negamax: the search of a node and of its moves, and quiescence at its leaves."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
 from kibitz.position.notation import Move
 from kibitz.position.state import RECORDS
 from kibitz.search.alphabeta.constants import MATE_MARGIN_PLIES, NAMES, TEMPERATURE_SCALE
-from kibitz.search.alphabeta.deepening import DEEPEST, Worker, scores_of
 from kibitz.search.alphabeta.pruning import value_after, value_of_score
+from kibitz.search.alphabeta.root import DEEPEST, Worker, scores_of
 from kibitz.search.alphabeta.table import GENERATIONS, answer_probes, new_table, permille
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,

@@ -1,4 +1,4 @@
-"""Calibration for a network: the bins of open nodes, and what its evaluation of a draw is."""
+"""A worker of Batch-First: passes over the open nodes, and calibration of bins for a network."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def read_calibration(location: Location) -> Calibration:
 GENERATIONS = 255
 
 
-class Question:
+class EvaluationRequest:
     """A batch of positions that one evaluator is asked about."""
 
     def __init__(self, evaluator: BatchedEvaluator, rows: int) -> None:
@@ -236,7 +236,10 @@ class Worker:
         self.record.quiet_plies, self.record.tabled = quiet_plies, tabled
         self._ordered = ordered
         roles = roles_of(evaluator)
-        self.values, self.moves = Question(roles.values, rows), Question(roles.moves, 2 * rows)
+        self.values, self.moves = (
+            EvaluationRequest(roles.values, rows),
+            EvaluationRequest(roles.moves, 2 * rows),
+        )
         taken, children, leaves = (np.zeros(rows, np.int32) for _ in range(3))
         inner, counts = np.zeros(2 * rows, np.int32), np.zeros(3, np.int64)
         self._batch = Batch(taken, children, leaves, inner, counts)

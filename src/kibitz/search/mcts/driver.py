@@ -25,11 +25,10 @@ from kibitz.search.mcts.playout.gather import BatchMemory, back_up_batch, cancel
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import DONE, NO_ROOM, playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root, keep_moves, set_root_value
-from kibitz.search.mcts.rules.behaviour import Behaviour
-from kibitz.search.mcts.rules.parameters import Rule
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule
+from kibitz.search.mcts.tree.context import Pace, TreeSearch
 from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import BATCHES, LEAF, NOBODY, THREADS
-from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
 DIRECT_PLAYOUTS = 2_000  # pieces up to this size run on the calling thread
 POLL_SECONDS = 0.005

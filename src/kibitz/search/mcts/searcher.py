@@ -20,13 +20,11 @@ from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import Mates, choose_move, make_report, principal_variation
 from kibitz.search.mcts.driver import Driver, Threads
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
-from kibitz.search.mcts.rules.behaviour import to_behaviour
-from kibitz.search.mcts.rules.parameters import OFF, Gumbel, to_rule
+from kibitz.search.mcts.rules.parameters import OFF, Gumbel, to_behaviour, to_rule
 from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled, standing
-from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
+from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory, TreeSearch
 from kibitz.search.mcts.tree.memory import Line, keep_subtree
-from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear, climb, set_proof
-from kibitz.search.mcts.treesearch import TreeSearch
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear, propagate_proof, set_proof
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.report import Report
@@ -69,10 +67,12 @@ class Searcher(BaseSearcher):
         """Visits of the root."""
         return self._tree.visits
 
-    def adopt(self, settings: Settings) -> bool:
+    def update_settings(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
         records = to_rule(settings), to_behaviour(settings)
-        return records == (self.rule, to_behaviour(self.settings)) and super().adopt(settings)
+        return records == (self.rule, to_behaviour(self.settings)) and super().update_settings(
+            settings
+        )
 
     def knows(self, board: Board) -> bool:
         """Whether the root of the tree is the board's position."""
@@ -104,7 +104,7 @@ class Searcher(BaseSearcher):
         if self._tree.is_open:
             self._run()
         self._mates |= self._own_mate
-        self._answer_questions()
+        self._probe_queued_leaves()
 
     def _run(self) -> None:
         limits, timer = self.task.limits, self.task.timer
@@ -182,7 +182,7 @@ class Searcher(BaseSearcher):
 
     def attend(self) -> None:
         """Answer the tree's questions, report, and say how much of the time is used."""
-        self._answer_questions()
+        self._probe_queued_leaves()
         self._tell_news()
         self._tree.control.time_used = self.task.timer.share_used
 
@@ -300,7 +300,7 @@ class Searcher(BaseSearcher):
         """Record what is proved of a move for the player who makes it, and what follows from it."""
         clear_losses = self.settings.clear_losses
         if set_proof(self.memory.record, edge, proof, clear_losses):
-            climb(self.memory.record, edge, clear_losses)
+            propagate_proof(self.memory.record, edge, clear_losses)
 
     def use_mate(self, mate: Mate) -> None:
         """Prove the move of the root that mates."""
@@ -315,7 +315,7 @@ class Searcher(BaseSearcher):
         if proofs and self.settings.prove:
             set_proof(self.memory.record, 0, answer_to(max(proofs, key=rank_of)), False)
 
-    def _answer_questions(self) -> None:
+    def _probe_queued_leaves(self) -> None:
         """Ask tablebases about leaves that wait in the contexts, while there is time for it.
 
         The search may go on meanwhile.

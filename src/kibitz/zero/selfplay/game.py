@@ -14,13 +14,12 @@ from kibitz.position.moves import MAX_MOVES
 from kibitz.position.outcome import ONGOING, THREEFOLD_REPETITION
 from kibitz.position.state import POSITION, new_positions
 from kibitz.search.mcts.playout.gather import BATCH
-from kibitz.search.mcts.tree.context import CONTEXT, CONTROL
+from kibitz.search.mcts.tree.context import CONTEXT, CONTROL, TreeSearch
 from kibitz.search.mcts.tree.nodes import TREE, TreeMemory
-from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.zero.selfplay.config import SelfPlay
 
 # How games end beside the codes of position/outcome.py.
-RESIGNED, LEVEL, PLY_LIMIT, BY_TABLEBASE, BEGUN_LOPSIDED = range(
+RESIGNED, LEVEL, PLY_LIMIT, BY_TABLEBASE, UNBALANCED_START = range(
     THREEFOLD_REPETITION + 1, THREEFOLD_REPETITION + 6
 )
 ENDS = (

@@ -58,7 +58,7 @@ def begin_move(terms: np.record, game: np.record, tree: np.record, context: np.r
     """Go to the root: OVER, or whether the tree has KEPT the position or it is FRESH."""
     _stand(game, context)
     if game.end == ONGOING:
-        see_end(terms, game, context, position_at(context, 0))
+        update_result(terms, game, context, position_at(context, 0))
     if game.end != ONGOING:
         return OVER
     which = game.ply % terms.trees
@@ -94,7 +94,7 @@ def put_position(game: np.record, searcher: np.record, root: np.record, most: in
 
 
 @kernel
-def see_end(terms: np.record, game: np.record, searcher: np.record, root: np.record) -> None:
+def update_result(terms: np.record, game: np.record, searcher: np.record, root: np.record) -> None:
     """Look whether the rules or the limit of plies end the game; after `put_position`."""
     game.end = outcome(root, searcher.keys, signed(searcher.history), True)
     game.result = 0

@@ -28,17 +28,15 @@ from kibitz.search.alphabeta.table import new_table
 from kibitz.search.alphabeta.thread import Context, ThreadMemory, new_control
 from kibitz.search.mcts.playout.gather import BatchMemory
 from kibitz.search.mcts.playout.playout import NO_ROOM
-from kibitz.search.mcts.rules.behaviour import to_behaviour
-from kibitz.search.mcts.tree.context import LINE
+from kibitz.search.mcts.rules.parameters import to_behaviour
+from kibitz.search.mcts.tree.context import LINE, TreeSearch
 from kibitz.search.mcts.tree.nodes import BATCHES
-from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.tablebase import Tablebases
-from kibitz.zero.selfplay.alphabeta import alphabeta_terms, play_by_alphabeta
 from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.game import (
-    BEGUN_LOPSIDED,
     BY_TABLEBASE,
     SEAT,
+    UNBALANCED_START,
     Finished,
     Seat,
     terms_of,
@@ -51,8 +49,10 @@ from kibitz.zero.selfplay.loop import (
     LeafBatch,
     Rules,
     Seats,
+    alphabeta_terms,
     answer_all,
     gather_all,
+    play_by_alphabeta,
     play_on,
 )
 from kibitz.zero.selfplay.moves import random_plies
@@ -118,7 +118,7 @@ class Run(Protocol):
         """Whether to leave games in the middle."""
 
 
-class Alone:
+class InlinePlayer:
     """One game after the other, search and all in one kernel."""
 
     def __init__(self, evaluator: InlineEvaluator, settings: SelfPlay) -> None:
@@ -182,7 +182,7 @@ class ByAlphaBeta:
                     if run.stopped:
                         return
                     self._play_on()
-                if self._seat.record.end != BEGUN_LOPSIDED:
+                if self._seat.record.end != UNBALANCED_START:
                     break
             else:
                 fix = f"no start in {MOST_TRIES} was level: raise selfplay.first_value"
@@ -204,7 +204,7 @@ class ByAlphaBeta:
                 self._seat.record.end = BY_TABLEBASE
 
 
-class InStep:
+class BatchedPlayer:
     """Many games, each with a leaf in every batch; one that ends makes way for the next."""
 
     def __init__(
@@ -299,7 +299,7 @@ PIECES = 8  # at least, for each processor of a cluster: then all end at about t
 LARGEST_PIECE = 32  # games: no more are played again when a machine is lost
 
 
-class Counting:
+class CountingEvaluator:
     """Counts the batches of an evaluator."""
 
     def __init__(self, evaluator: BatchedEvaluator) -> None:
@@ -351,7 +351,9 @@ class Players:
         self._where, self._settings, self._seed = where, settings, seed
         self._book = tuple(book)
         self._inline: InlineEvaluator | None = None
-        self.counting: Counting | None = None  # of networks asked in batches, in this process
+        self.counting: CountingEvaluator | None = (
+            None  # of networks asked in batches, in this process
+        )
 
     def play(self, run: SharedRun, games: int) -> None:
         """Play all games of a run."""
@@ -397,7 +399,7 @@ class Players:
         if isinstance(evaluator, InlineEvaluator):
             self._inline = evaluator
         else:
-            self.counting = Counting(evaluator)
+            self.counting = CountingEvaluator(evaluator)
 
     def _play_on_this_thread(self, run: Run) -> None:
         evaluator = self._inline or self.counting
@@ -407,7 +409,7 @@ class Players:
 
 def player_of(
     evaluator: Evaluator, settings: SelfPlay, cache: PredictionCache
-) -> Alone | ByAlphaBeta | InStep:
+) -> InlinePlayer | ByAlphaBeta | BatchedPlayer:
     """Who plays games with an evaluator on one thread."""
     if settings.kind == "alphabeta":
         if not isinstance(evaluator, InlineEvaluator):
@@ -417,8 +419,8 @@ def player_of(
             )
         return ByAlphaBeta(evaluator, settings)
     if isinstance(evaluator, InlineEvaluator):
-        return Alone(evaluator, settings)
-    return InStep(evaluator, settings, cache)
+        return InlinePlayer(evaluator, settings)
+    return BatchedPlayer(evaluator, settings, cache)
 
 
 def _pieces(run: Run, size: int) -> Iterator[list[int]]:

@@ -44,7 +44,6 @@ from kibitz.search.mcts.tree.nodes import (
     TERMINAL,
     THREADS,
     WAITING,
-    climb,
     cold_at,
     edge_at,
     node_at,
@@ -52,6 +51,7 @@ from kibitz.search.mcts.tree.nodes import (
     prefetch_block,
     prefetch_edge_to_write,
     prefetch_node_to_write,
+    propagate_proof,
     set_proof,
 )
 from kibitz.search.proof import UNPROVED, is_settled
@@ -252,7 +252,7 @@ def finish_leaf(
     atomic_store(cold_at(tree, edge), "child", node)
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
-        climb(tree, edge, behaviour.clear_losses != 0)
+        propagate_proof(tree, edge, behaviour.clear_losses != 0)
     if behaviour.draw_sibling and fresh and state >= TERMINAL and value == 0.0:
         forgive_drawn_sibling(tree, context, depth)
     back_up(tree, context, behaviour, depth, -value, draw)

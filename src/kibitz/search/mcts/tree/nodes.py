@@ -369,7 +369,7 @@ def set_proof(tree: np.record, edge: int, proof: int, clear_losses: bool) -> boo
 
 
 @kernel
-def climb(tree: np.record, edge: int, clear_losses: bool) -> None:
+def propagate_proof(tree: np.record, edge: int, clear_losses: bool) -> None:
     """After `edge` got a proof, prove what follows from it, up to the root's own edge."""
     while edge != 0:
         parent = owner_of(tree, edge)
