@@ -20,6 +20,7 @@ import msgspec
 import uvicorn
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kibitz.apps.http import Address, PatientProtocol
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.messages import (
     ChallengeMade,
@@ -32,7 +33,7 @@ from kibitz.apps.lichess.messages import (
 from kibitz.apps.lichess.rules import Workload, why_declined
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.requests import DECODER
-from kibitz.apps.web.server import LONGEST_MESSAGE, Address, PatientProtocol, PatientSocket, Site
+from kibitz.apps.web.server import LONGEST_MESSAGE, PatientSocket, Site
 from kibitz.core.errors import KibitzError
 from kibitz.engine import Engine
 from kibitz.position.fen import START

@@ -25,6 +25,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from kibitz.apps.http import MOST_OF_AN_ADDRESS
 from kibitz.apps.web import connection as connections
 from kibitz.apps.web import jobs, library
 from kibitz.apps.web.connection import App, Connection
@@ -33,7 +34,6 @@ from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
 from kibitz.apps.web.server import (
-    MOST_OF_AN_ADDRESS,
     MOST_PAGES,
     MOST_PIECES,
     PatientSocket,
