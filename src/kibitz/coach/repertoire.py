@@ -5,8 +5,9 @@ Positions count by their keys: who comes back to the repertoire by other moves h
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess.pgn
 import numpy as np
@@ -51,6 +52,19 @@ class Leave:
         """Points that these games have brought less than as many usual ones."""
         return sum(usual - points for points in self.points)
 
+    def facts(self, usual: float) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {
+            "line": " ".join(self.line),
+            "move": self.move,
+            "by": self.by,
+            "repertoire": ", ".join(self.prepared),
+            "games": len(self.points),
+            "score": round(sum(self.points) / len(self.points), 3),
+            "lost": round(self.lost(usual), 2),
+            "examples": self.games,
+        }
+
 
 @dataclass
 class Practice:
@@ -67,14 +81,25 @@ class Practice:
         """Points a game, in or out of the repertoire."""
         return self.points / max(1, self.games)
 
+    def facts(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {
+            "games": self.games,
+            "entered": self.entered,
+            "to_the_end": self.held,
+            "points_a_game": round(self.usual, 3),
+            "leaves": [leave.facts(self.usual) for leave in self.leaves],
+        }
 
-def read_repertoire(path: Place) -> dict[int, Prepared]:
-    """The positions of a PGN file's games and variations, by their keys."""
+
+def read_repertoire(path: Place | io.StringIO) -> dict[int, Prepared]:
+    """The positions of games and variations in PGN, a file or a text, by their keys."""
     prepared: dict[int, Prepared] = {}
+    where = "the text" if isinstance(path, io.StringIO) else str(path)
     for game in read_games(path):
         if game.start.key != Board().key:
             fix = "leave out its tag FEN"
-            raise InputError(f"game {game.number} has another start", value=str(path), fix=fix)
+            raise InputError(f"game {game.number} has another start", value=where, fix=fix)
         waiting: list[_Waiting] = [_Waiting(game.tree, game.start, ())]
         while waiting:
             node, board, line = waiting.pop()
@@ -86,7 +111,7 @@ def read_repertoire(path: Place) -> dict[int, Prepared]:
                 entry.moves[int(relative(board.position, move))] = san
                 waiting.append(_Waiting(child, after, (*line, san)))
     if not prepared:
-        raise InputError("no move in this repertoire", value=str(path), fix="name a PGN file")
+        raise InputError("no move in this repertoire", value=where, fix="give PGN with moves")
     return prepared
 
 

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -76,6 +76,10 @@ class TreeMove(NamedTuple):
         """The share that a side has taken."""
         won = self.white if white else self.black
         return (won + self.draws / 2) / self.games
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {**self._asdict(), "move": self.move.uci(), "games": self.games}
 
 
 EMPTY = Tree(

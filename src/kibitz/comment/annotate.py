@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import chess
 import chess.pgn
@@ -18,7 +18,15 @@ from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, scenes_of
-from kibitz.comment.judge import Label, Seen, key_moments, labels_of
+from kibitz.comment.judge import (
+    MARKS,
+    Label,
+    Seen,
+    key_moments,
+    label,
+    labels_of,
+    score_before,
+)
 from kibitz.comment.kept import Kept
 from kibitz.comment.marks import (
     ANNOTATOR,
@@ -31,7 +39,7 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, opening_in
-from kibitz.comment.select import LEVELS, Level, Memory
+from kibitz.comment.select import LEVELS, Level, Memory, kind_of
 from kibitz.comment.selection import select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
@@ -292,21 +300,54 @@ def scene_on(
     return _answered(scenes_of(analysis)[0], searches, effort, asks)
 
 
-def scene_in(
-    tree: chess.pgn.Game, ply: int, limits: Limits | None, asks: Asks, engines: Sequence[Engine]
-) -> Scene:
-    """A move of a game's main line, by its ply from 0, as it is seen in the whole game."""
-    if limits is None:
-        node = [*tree.mainline()][ply]
-        return Scene(node.parent.board(), node.move, ())
-    searches, effort = Searches(*engines), Effort(limits)
-    analysis = _analysis_of(tree, searches, effort)
-    return _answered(scenes_of(analysis)[ply], searches, effort, asks)
-
-
 def _answered(scene: Scene, searches: Searches, effort: Effort, asks: Asks) -> Scene:
     searches.answered(scene.analysis, effort, partial(asks, scene))
     return scene
+
+
+def scene_of_game(
+    game: Game,
+    move: str,
+    limits: Limits | None,
+    asks: Asks,
+    engines: Sequence[Engine],
+    on_ply: OnPly = lambda: None,
+) -> Scene:
+    """A move of a game's main line, numbered as in 12...Nf6, as it is seen in the whole game."""
+    wanted = move.replace(" ", "").replace("\u2026", "...").rstrip("+#")
+    moves = [step(node.parent.board(), node.move) for node in game.tree.mainline()]
+    texts = [made.text.rstrip("+#") for made in moves]
+    if wanted not in texts:
+        fix = "write it with its number, as in 12...Nf6"
+        raise InputError("no such move in the game", value=move, fix=fix)
+    ply = texts.index(wanted)
+    if limits is None:
+        node = [*game.tree.mainline()][ply]
+        return Scene(node.parent.board(), node.move, ())
+    searches, effort = Searches(*engines), Effort(limits)
+    analysis = _analysis_of(game.tree, searches, effort, on_ply)
+    return _answered(scenes_of(analysis)[ply], searches, effort, asks)
+
+
+def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
+    """What is said of a move, the claims behind it, its mark and scores, as the mover sees them."""
+    facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen()}
+    facts |= {"move": scene.before.san(scene.move), "level": speaker.level}
+    comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
+    facts["comment"] = comment.text
+    facts["claims"] = [
+        {"kind": kind_of(claim), "text": plain.told_alone(scene, claim)}
+        for claim in comment.claims
+    ]
+    if scene.had is None or scene.has is None:
+        return facts
+    lost = max(0.0, scene.had.value + scene.has.value)
+    before, after = scene.had.score, score_before(scene.has)
+    scores = {"before": {before.kind: before.amount}, "after": {after.kind: after.amount}}
+    grade = grade_of(scene)
+    facts["mark"] = MARKS[label(scene.had, scene.has)] or (grade.mark if grade else "")
+    facts["grade"] = "" if grade is None else grade.value
+    return facts | {"score": {**scores, "loss": round(lost / 2, 3)}}
 
 
 # --- words beside the comments --------------------------------------------------------------------

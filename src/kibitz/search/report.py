@@ -124,6 +124,11 @@ def has_opposite_bishops(position: np.record) -> bool:
     return one_each and (bishops & DARK_SQUARES).bit_count() == 1
 
 
+def spelled(score: Score) -> str:
+    """A score for people, for the side to move: +0.25 or #3."""
+    return f"#{score.amount}" if score.kind == "mate" else f"{score.amount / 100:+.2f}"
+
+
 def common_wdl(score: Score, draw: bool = False) -> Wdl:
     """Wins, draws and losses that a score on the common scale stands for; `draw`: it is proved.
 

@@ -13,7 +13,7 @@ import msgspec
 
 from kibitz.apps.web.engines import EngineChoice, Engines
 from kibitz.apps.web.library import MISTAKE, names_only
-from kibitz.apps.web.positions import tree_of
+from kibitz.apps.web.positions import game_to_annotate, tree_of
 from kibitz.apps.web.watch import Post
 from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
@@ -23,13 +23,10 @@ from kibitz.comment.kept import Kept
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
 from kibitz.core.errors import InputError, KibitzError
-from kibitz.position.pgn import Game, parse_game
+from kibitz.position.pgn import Game
 from kibitz.search.limits import Limits
 
 MOST_KEPT = 50  # reports
-MOST_PLIES = 1_000  # of a game
-MOST_NODES = 1_000_000  # for a position
-NODES_OF_JOB = 100_000_000  # for all positions of a game
 GRACE_SECONDS = 120.0  # for a page to come back, after which its annotation ends
 ANNOTATOR = EngineChoice(search="alphabeta", lines=2)
 
@@ -80,18 +77,10 @@ class Jobs:
 
     def begin(self, pgn: str, level: Level, nodes: int, post: Post, address: str = "") -> Job:
         """Start to annotate a game for a page at an address."""
-        if not 1 <= nodes <= MOST_NODES:
-            raise InputError("nodes", value=nodes, fix=f"expected 1 to {MOST_NODES}")
-        game = parse_game(pgn)
-        moves = [node.move for node in game.tree.mainline()]
-        if not all(moves) or not moves or len(moves) > MOST_PLIES:
-            fix = f"expected 1 to {MOST_PLIES} moves, and none that passes"
-            raise InputError("this game cannot be annotated", fix=fix)
-        if nodes * (len(moves) + 1) > NODES_OF_JOB:
-            fix = f"expected at most {NODES_OF_JOB // (len(moves) + 1)} for so long a game"
-            raise InputError("nodes", value=nodes, fix=fix)
+        game = game_to_annotate(pgn, nodes)
         style = Style(level, limits=Limits(nodes=nodes))
-        job = Job(secrets.token_urlsafe(12), game, style, {post}, address, total=len(moves) + 1)
+        total = 1 + sum(1 for _ in game.tree.mainline())
+        job = Job(secrets.token_urlsafe(12), game, style, {post}, address, total=total)
         with self._lock:
             running = [each for each in self._jobs.values() if each.state == "running"]
             if len(running) >= self._engines.most:

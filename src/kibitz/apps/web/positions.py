@@ -21,12 +21,14 @@ from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960
 from kibitz.position.notation import Move
-from kibitz.position.pgn import BadGame, Game, eval_of, read_games, text_of
+from kibitz.position.pgn import BadGame, Game, eval_of, parse_game, read_games, text_of
 
 MOST_MOVES = 2_000  # plies of a game
 MOST_NODES = 20_000  # moves of a game with its variations
 MOST_GAMES = 1_000  # of one text that are listed
 LONGEST_VARIATION = 40  # plies of a line that are drawn
+# Of a game that is annotated: plies, nodes for a position, and for all of its positions.
+MOST_PLIES, NODES_OF_POSITION, NODES_OF_GAME = 1_000, 1_000_000, 100_000_000
 
 
 class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,6 +157,21 @@ def game_in(text: str, number: int) -> dict[str, Any]:
         if index == number:
             return tree_of(game)
     raise InputError("no such game in the text", value=number + 1)
+
+
+def game_to_annotate(text: str, nodes: int) -> Game:
+    """The first game of a text, if so many nodes for each of its positions are not too many."""
+    if not 1 <= nodes <= NODES_OF_POSITION:
+        raise InputError("nodes", value=nodes, fix=f"expected 1 to {NODES_OF_POSITION}")
+    game = parse_game(text)
+    moves = [node.move for node in game.tree.mainline()]
+    if not all(moves) or not moves or len(moves) > MOST_PLIES:
+        fix = f"expected 1 to {MOST_PLIES} moves, and none that passes"
+        raise InputError("this game cannot be annotated", fix=fix)
+    if nodes * (len(moves) + 1) > NODES_OF_GAME:
+        fix = f"expected at most {NODES_OF_GAME // (len(moves) + 1)} for so long a game"
+        raise InputError("nodes", value=nodes, fix=fix)
+    return game
 
 
 def title_of(game: Game) -> str:

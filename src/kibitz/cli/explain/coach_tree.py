@@ -13,7 +13,7 @@ from kibitz.cli.explain.coach import coach as coach  # with the commands here
 from kibitz.cli.output import At, JsonFlag, at_least, columns, emit
 from kibitz.coach.database import BLACK, WHITE, open_games
 from kibitz.coach.polyglot import book_moves, write_book
-from kibitz.coach.repertoire import Practice, practised, read_repertoire
+from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import (
     MATE,
     PLIES,
@@ -80,7 +80,7 @@ def tree(
         _keep(output, grown, fewest)
     seen = moves_at(grown, board)
     table = columns(HEADINGS, [_row(move, board.turn == "white") for move in seen])
-    emit({"moves": [_facts(move) for move in seen]}, as_json=json, table=table)
+    emit({"moves": [move.facts() for move in seen]}, as_json=json, table=table)
     return 0
 
 
@@ -129,12 +129,6 @@ def _score_text(score: int) -> str:
     return f"{score / 100:+.2f}"
 
 
-def _facts(move: TreeMove) -> dict[str, Any]:
-    facts = move._asdict()
-    facts["move"] = move.move.uci()
-    return facts | {"games": move.games}
-
-
 def _compare(path: Place, side: Side | None, database: Path | None, json: bool) -> int:
     """Print where games leave a repertoire."""
     if side is None:
@@ -142,13 +136,8 @@ def _compare(path: Place, side: Side | None, database: Path | None, json: bool) 
     prepared = read_repertoire(path)
     with open_games(database) as kept:
         practice = practised(kept, prepared, _number(side))
-    rows = _leaves(practice)
-    result = {
-        "games": practice.games,
-        "entered": practice.entered,
-        "to_the_end": practice.held,
-        "points_a_game": round(practice.usual, 3),
-    }
+    result = practice.facts()
+    rows = result.pop("leaves")
     headings = ("after", "played", "by", "repertoire", "games", "score", "points lost")
     shown = [
         (
@@ -165,19 +154,3 @@ def _compare(path: Place, side: Side | None, database: Path | None, json: bool) 
     title = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in result.items())
     emit(result | {"leaves": rows}, as_json=json, table=columns(headings, shown, title))
     return 0
-
-
-def _leaves(practice: Practice) -> list[dict[str, Any]]:
-    return [
-        {
-            "line": " ".join(leave.line),
-            "move": leave.move,
-            "by": leave.by,
-            "repertoire": ", ".join(leave.prepared),
-            "games": len(leave.points),
-            "score": round(sum(leave.points) / len(leave.points), 3),
-            "lost": round(leave.lost(practice.usual), 2),
-            "examples": leave.games,
-        }
-        for leave in practice.leaves
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -26,17 +26,16 @@ from kibitz.cli.output import (
 from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort
 from kibitz.comment.annotate import (
     TABLE,
-    Asks,
     Moments,
     Sides,
     Style,
     Words,
-    scene_in,
+    move_facts,
+    scene_of_game,
     scene_on,
     silence,
 )
 from kibitz.comment.batch import annotate_file, check_output
-from kibitz.comment.claims.claim import step
 from kibitz.comment.decoder.comments import SUITE, Case, Tally, decoded_words, several
 from kibitz.comment.decoder.corpus import (
     Example,
@@ -50,7 +49,6 @@ from kibitz.comment.decoder.corpus import (
 from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Sampling, WordsCard
 from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import MARKS, label, score_before
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
 from kibitz.comment.words.languages import ENGLISH
@@ -63,7 +61,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.position.pgn import BadGame, read_games
+from kibitz.position.pgn import BadGame, Game, read_games
 from kibitz.search.limits import Limits
 from kibitz.train.config import WordsSettings
 
@@ -157,15 +155,15 @@ def say_of(
 
     def asks(scene: Scene) -> object:
         plain = Speaker(level)  # a decoder says what the table would
-        return several(plain, scene) if suite else plain.comment(scene)
+        return several(plain, scene) if suite else move_facts(scene, plain)
 
     with engines_for(network, limits, 1 if game is None else processors()) as engines:
         for case in cases:
             if game is None:
                 scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
-                scene = _scene_in(game, case.move, engines, limits, asks)
-            facts = _report(scene, voice.speaker(level, ENGLISH), level, case.name)
+                scene = scene_of_game(_first_game(game), case.move, limits, asks, engines)
+            facts = _report(scene, voice.speaker(level, ENGLISH), case.name)
             rows.append(facts)
             if not json:
                 _print(facts)
@@ -186,37 +184,19 @@ def engines_for(network: str, limits: Limits | None, count: int) -> Iterator[lis
         yield [stack.enter_context(engine) for engine in engines]
 
 
-def _scene_in(
-    path: Path, move: str, engines: Sequence[Engine], limits: Limits | None, asks: Asks
-) -> Scene:
-    """A move of a file's first game, numbered as in 12...Nf6."""
+def _first_game(path: Path) -> Game:
     game = next(iter(read_games(path)), None)
     if game is None:
         raise InputError("no game to comment on", value=str(path), fix="give a PGN file")
-    wanted = move.replace(" ", "").replace("\u2026", "...").rstrip("+#")
-    moves = [step(node.parent.board(), node.move) for node in game.tree.mainline()]
-    texts = [made.text.rstrip("+#") for made in moves]
-    if wanted not in texts:
-        fix = "write it with its number, as in 12...Nf6"
-        raise InputError("no such move in the game", value=move, fix=fix)
-    return scene_in(game.tree, texts.index(wanted), limits, asks, engines)
+    return game
 
 
-def _report(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str, Any]:
-    """What is said of a move, its mark and its scores, as the mover sees them."""
-    played = scene.before.san(scene.move)
-    facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen(), "move": played}
-    facts["level"] = level
-    if suite:
-        return facts | {"name": suite, "comments": several(speaker, scene)}
-    facts["comment"] = speaker.comment(scene).text
-    if scene.had is None or scene.has is None:
-        return facts
-    lost = max(0.0, scene.had.value + scene.has.value)
-    before, after = scene.had.score, score_before(scene.has)
-    scores = {"before": {before.kind: before.amount}, "after": {after.kind: after.amount}}
-    facts["mark"] = MARKS[label(scene.had, scene.has)]
-    return facts | {"score": {**scores, "loss": round(lost / 2, 3)}}
+def _report(scene: Scene, speaker: Speaker, suite: str) -> dict[str, Any]:
+    """What is said of a move; of one of the suite several comments."""
+    if not suite:
+        return move_facts(scene, speaker)
+    facts = {"fen": Board.from_chess(scene.before).fen(), "move": scene.before.san(scene.move)}
+    return facts | {"level": speaker.level, "name": suite, "comments": several(speaker, scene)}
 
 
 def _print(facts: dict[str, Any]) -> None:

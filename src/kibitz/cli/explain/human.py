@@ -7,23 +7,19 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.cli.explain.search import spelled
 from kibitz.cli.output import EngineFlag, JsonFlag, at_least, columns, emit, from_flag
-from kibitz.comment.judge import MARKS, graded, value_of
+from kibitz.coach.human import HIGHEST_RATING, LOWEST_RATING, people_facts
 from kibitz.core.errors import InputError
 from kibitz.core.log import say
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.people import People, Shares
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.position.notation import Move
 from kibitz.position.pgn import read_games
 from kibitz.search.limits import Limits
 from kibitz.search.report import Line
 
 NODES = 100_000
-LOWEST, HIGHEST = 500, 3000  # ratings that can be asked for; the nearest network answers beyond
 ROWS = 10
 
 
@@ -44,26 +40,23 @@ def human(
 ) -> int:
     """Say what people of a rating play, and how hard the best move is to find."""
     at_least(0, nodes=nodes)
-    if not LOWEST <= rating <= HIGHEST:
-        raise InputError("--rating", value=rating, fix=f"give {LOWEST} to {HIGHEST}")
+    if not LOWEST_RATING <= rating <= HIGHEST_RATING:
+        fix = f"give {LOWEST_RATING} to {HIGHEST_RATING}"
+        raise InputError("--rating", value=rating, fix=fix)
     board = _board(what, ply)
     with from_flag("--moves"):
         for move in moves:
             board.push(move)
-    people = People()
-    shares = people.shares(board, rating)
-    facts: dict[str, Any] = {"fen": board.fen(), "rating": rating, "networks": people.ready(rating)}
-    if not shares:
-        emit(facts | {"moves": []}, as_json=json, table=columns(("", ""), []))
-        say("the game is over")
-        return 0
-    lines = _searched(board, network, nodes) if nodes else {}
-    rows = [_row(board, move, share, lines) for move, share in shares.items()]
-    facts |= {"moves": rows}
-    if lines:
-        facts["best"] = _best(board, people, shares, rating, next(iter(lines)))
+    lines = list[Line]()
+    if nodes and board.legal_moves:
+        with Engine(network, multipv=len(board.legal_moves)) as engine:
+            lines += engine.play(board, Limits(nodes=nodes)).report.lines
+    facts = people_facts(board, rating, lines)
+    rows = facts["moves"]
     emit(facts, as_json=json, table=None if json else _table(rows, rating))
-    if lines and not json:
+    if not rows:
+        say("the game is over")
+    elif "best" in facts and not json:
         say(_told(facts["best"], rating))
     return 0
 
@@ -83,35 +76,6 @@ def _board(what: str, ply: int | None) -> Board:
     for move in game.moves[:ply]:
         board.push(move)
     return board
-
-
-def _searched(board: Board, network: str, nodes: int) -> dict[Move, Line]:
-    """What the engine thinks of every move, the best first."""
-    with Engine(network, multipv=len(board.legal_moves)) as engine:
-        report = engine.play(board, Limits(nodes=nodes)).report
-    return {line.moves[0]: line for line in report.lines if line.moves}
-
-
-def _row(board: Board, move: Move, share: float, lines: dict[Move, Line]) -> dict[str, Any]:
-    row: dict[str, Any] = {"move": board.uci(move), "san": board.san(move), "share": share}
-    if move in lines:
-        best, line = next(iter(lines.values())), lines[move]
-        score, highest = line.common or line.score, best.common or best.score
-        mark = MARKS[graded(value_of(highest), value_of(score))]
-        row |= {"score": spelled(score), "mark": mark}
-    return row
-
-
-def _best(board: Board, people: People, shares: Shares, rating: int, best: Move) -> dict[str, Any]:
-    """The best move, and how many find it at this rating and at those of the networks."""
-    by_rating = {other: people.shares(board, other)[best] for other in people.ratings}
-    by_rating[rating] = shares[best]
-    return {
-        "move": board.uci(best),
-        "san": board.san(best),
-        "share": shares[best],
-        "by_rating": dict(sorted(by_rating.items())),
-    }
 
 
 def _table(rows: list[dict[str, Any]], rating: int) -> Any:

@@ -35,7 +35,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.method import changes_of, open_search, warm, without_effect
 from kibitz.search.params import SearchName, Settings
-from kibitz.search.report import Line, Report, Result, Score
+from kibitz.search.report import Line, Report, Result, spelled
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -357,11 +357,6 @@ def _analyse_table(board: Board, played: str, report: Report) -> Table:
     ]
     title = f"{played}: {counts}" if played else counts
     return columns(("", "score", "win draw loss", "line"), rows, title)
-
-
-def spelled(score: Score) -> str:
-    """A score for people, for the side to move: +0.25 or #3."""
-    return f"#{score.amount}" if score.kind == "mate" else f"{score.amount / 100:+.2f}"
 
 
 def _san_line(board: Board, line: Line) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log2
 from typing import Literal, NamedTuple, TypeAlias
@@ -98,15 +98,15 @@ class Solution(NamedTuple):
 class Seeker:
     """Looks through games one after the other; each as if it were the first."""
 
-    def __init__(self, hunt: Hunt) -> None:
+    def __init__(self, hunt: Hunt, new_engine: Callable[..., Engine] = Engine) -> None:
         self.hunt = hunt
         network = at_work(hunt.network)
         small, large = (1 + (times * hunt.nodes * BYTES >> 20) for times in (10, PROOF))
-        self._pairs = Engine(network, search="alphabeta", multipv=2, hash=small)
-        self._single = Engine(network, search="alphabeta", hash=small)
-        self._proofs = Engine(network, search="alphabeta", hash=large)
+        self._pairs = new_engine(network, search="alphabeta", multipv=2, hash=small)
+        self._single = new_engine(network, search="alphabeta", hash=small)
+        self._proofs = new_engine(network, search="alphabeta", hash=large)
         contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
-        self._tree = Engine(network, search="mcts", hash=small, **contempt)
+        self._tree = new_engine(network, search="mcts", hash=small, **contempt)
         self._counts = Counter[str]()  # by the fields of GamePuzzles
 
     def close(self) -> None:
@@ -114,13 +114,16 @@ class Seeker:
         for engine in (self._pairs, self._single, self._proofs, self._tree):
             engine.close()
 
-    def look_through(self, task: GameTask) -> GamePuzzles:
+    def look_through(
+        self, task: GameTask, on_position: Callable[[], None] = lambda: None
+    ) -> GamePuzzles:
         """The puzzles of a game; no two of them share a position."""
         self._counts = counts = Counter[str]()
         puzzles: list[Puzzle] = []
         seen: set[str] = set()
         started = time.process_time()
         for before, last in self._proposals(task):
+            on_position()
             board = before.copy()
             board.push(last)
             key = key_of(board)
