@@ -45,6 +45,8 @@ perft --depth 2 --fen '{FEN}' --divide --threads 1 --json
 bench search --nodes 9 --rounds 1 --threads 1 --hash 2
 bench evaluate plain-1x8 --batches 1,2 --threads 1 --rounds 1
 lichess --network material --dry-run --set max_base=60 --url https://lichess.org
+mcp games.pgn puzzles.csv --network material --database out.db --engines 1
+mcp --http --host 127.0.0.1 --port 0 --name a --network uniform
 match material,nodes=1 uniform,CPuct=2 --games 2 --plies 3 --nodes 1 --sprt 0 5 --draw 9 3 5
 match material uniform --tc 1+0.1 --openings games.epd --margin 5 --resume out.jsonl --pgn out.pgn
 net new plain-1x8 -o net.safetensors --seed 1 --name a
@@ -113,6 +115,7 @@ FILES = {
 # Where long work begins.
 WORK = (
     *("kibitz.apps.lichess.bot.warm_up", "kibitz.apps.web.server.serve"),
+    *("kibitz.apps.mcp.server.serve_http", "kibitz.apps.mcp.server.serve_lines"),
     *("kibitz.arena.bench.evaluator.measure", "kibitz.arena.bench.evaluator.peaks"),
     *("kibitz.cli.system.doctor._program", "kibitz.uci.__main__.talk"),
     *("kibitz.cli.explain.puzzle.Collection.find", "kibitz.cli.learn.data_label.label"),

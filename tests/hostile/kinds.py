@@ -10,5 +10,6 @@ from tests.hostile.networks import NETWORKS
 from tests.hostile.shards import SHARDS
 from tests.hostile.states import STATES
 from tests.hostile.texts import TEXTS
+from tests.hostile.tools import MCP
 
-KINDS: tuple[Kind, ...] = (COMMAND_LINES, FOLDERS, FRAMES, NETWORKS, SHARDS, STATES, TEXTS)
+KINDS: tuple[Kind, ...] = (COMMAND_LINES, FOLDERS, FRAMES, MCP, NETWORKS, SHARDS, STATES, TEXTS)

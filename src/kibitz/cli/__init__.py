@@ -75,6 +75,7 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
             "kibitz.cli.explain.human:human",
             "Say what people of a rating play, and how hard the best move is to find.",
         ),
+        "mcp": Command("kibitz.cli.play.apps:mcp", "Give language models tools for chess."),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
         "coach": Command("kibitz.cli.explain.coach_profile:coach", "Learn from your own games."),
         "puzzle": Command(

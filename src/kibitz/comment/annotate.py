@@ -336,8 +336,7 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
     facts["comment"] = comment.text
     facts["claims"] = [
-        {"kind": kind_of(claim), "text": plain.told_alone(scene, claim)}
-        for claim in comment.claims
+        {"kind": kind_of(claim), "text": plain.told_alone(scene, claim)} for claim in comment.claims
     ]
     if scene.had is None or scene.has is None:
         return facts

@@ -1,4 +1,4 @@
-"""`kibitz web` and `kibitz lichess`: the page in the browser, and the bot."""
+"""`kibitz web`, `kibitz lichess` and `kibitz mcp`: the page, the bot, tools for language models."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kibitz.apps.lichess.config import lichess_settings
-from kibitz.cli.output import EngineFlag, at_least
+from kibitz.cli.output import EngineFlag, at_least, from_flag, refuse_twins
+from kibitz.coach.database import usual_path
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.files import data_folder
 from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, say
+from kibitz.core.places import existing
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.position.board import Board
 from kibitz.uci.proxy import is_loopback, token_from_environment
@@ -82,6 +84,7 @@ def lichess(
 
 
 PORT = 8321
+SERVING = ("h11", "starlette", "uvicorn", "websockets")  # packages of the extra
 MOST_MINUTES = 7 * 24 * 60
 
 
@@ -120,10 +123,16 @@ def web(
             "--minutes", value=minutes, fix=f"give more than 0, at most {MOST_MINUTES}"
         )
     try:
+        from kibitz.apps.http import Address, new_token
         from kibitz.apps.web.connection import App
-        from kibitz.apps.web.server import Address, new_token, serve
+        from kibitz.apps.web.server import serve
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
+        if (error.name or "").partition(".")[0] not in (
+            "h11",
+            "starlette",
+            "uvicorn",
+            "websockets",
+        ):
             raise
         raise missing_extra("kibitz web", error.name or "", "web") from error
     token = token_from_environment()
@@ -141,3 +150,62 @@ def web(
             webbrowser.open(url + place)
 
     serve(app, Address(host, port, token, name), on_start)
+
+
+# --- mcp ------------------------------------------------------------------------------------------
+#
+# `kibitz mcp`: tools for language models.
+
+
+MCP_PORT = 8322
+
+
+def mcp(
+    *files: Annotated[
+        Path,
+        Parameter(help="What clients may look up: trees (.tree), books (.bin), .pgn, puzzles."),
+    ],
+    http: Annotated[
+        bool, Parameter(help="Over HTTP, with a token; else one client on standard input.")
+    ] = False,
+    host: Annotated[str, Parameter(help="With --http: address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="With --http: port; 0 takes a free one.")] = MCP_PORT,
+    name: Annotated[
+        tuple[str, ...], Parameter(help="With --http: a name by which clients know this machine.")
+    ] = (),
+    engines: Annotated[int, Parameter(help="Calls that may search at the same time.")] = 2,
+    network: EngineFlag = AUTODISCOVER,
+    database: Annotated[
+        Path | None, Parameter(help="File of your games; by default in your data folder.")
+    ] = None,
+) -> None:
+    """Give language models tools for chess, by the Model Context Protocol.
+
+    The token is that of the variable KIBITZ_TOKEN, or a new one, which is printed.
+    """
+    at_least(0, port=port)
+    at_least(1, engines=engines)
+    refuse_twins("files", [path.name for path in files])
+    known = {path.name: Path(existing(path)) for path in files}
+    with from_flag("--network"):
+        chosen(network)
+    try:
+        from kibitz.apps.http import Address, new_token
+        from kibitz.apps.mcp.arguments import Shelf
+        from kibitz.apps.mcp.calls import Engines
+        from kibitz.apps.mcp.server import Service, serve_http, serve_lines
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in (*SERVING, "anyio", "mcp", "mcp_types"):
+            raise
+        raise missing_extra("kibitz mcp", error.name or "", "mcp") from error
+    service = Service(Engines(engines, network), Shelf(database or usual_path(), known))
+    if not http:
+        return serve_lines(service)
+    token = token_from_environment()
+    shown = "that of KIBITZ_TOKEN" if token else (token := new_token())
+
+    def on_start(url: str) -> None:
+        say(f"kibitz mcp: {url}, token {shown}")
+        say("Ctrl-C ends it")
+
+    return serve_http(service, Address(host, port, token, name), on_start)

@@ -1,0 +1,146 @@
+"""Calls of tools and the engines they search with: few at a time, and ended when a client says so.
+
+server -> **calls** -> `tools` -> the library
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kibitz.comment.analyse import SMALL_TABLE
+from kibitz.comment.batch import Stopped
+from kibitz.core.errors import InputError
+from kibitz.core.options import Value
+from kibitz.engine import Engine
+from kibitz.engine.running import Search
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.params import SearchName
+
+
+class Progress(NamedTuple):
+    """How far a call has come."""
+
+    done: float = 0.0
+    total: float | None = None
+    message: str = ""
+
+
+class CallEngine(Engine):
+    """An engine for one call at a time: once that is cancelled, its search ends and none begins."""
+
+    call: Call | None = None
+
+    def begin(self, board: Board, limits: Limits | None = None) -> Search:
+        """Start a search, unless the call was cancelled."""
+        call = self.call
+        if call is None:
+            return super().begin(board, limits)
+        call.check()
+        search = super().begin(board, limits)
+        if call.cancelled.is_set():  # since the check
+            search.stop()
+        return search
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a tool, carried out on a thread of its own; `cancel` comes from another one."""
+
+    engines: Engines
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    progress: Progress = field(default_factory=Progress)
+    _taken: list[CallEngine] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Go no further if the call was cancelled."""
+        if self.cancelled.is_set():
+            raise Stopped
+
+    def cancel(self) -> None:
+        """End the call's searches; it gets no result."""
+        self.cancelled.set()
+        for engine in [*self._taken]:
+            engine.stop()
+        self.engines.wake()
+
+    def tell(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Say how far it has come, and end it here if it was cancelled."""
+        self.progress = Progress(done, total, message)
+        self.check()
+
+    def step(self, total: float | None = None, message: str = "") -> None:
+        """Say that one more piece of the work is done."""
+        self.tell(self.progress.done + 1, total, message)
+
+    @contextmanager
+    def engine(
+        self, lines: int = 2, memory: int = SMALL_TABLE, search: SearchName = "alphabeta"
+    ) -> Iterator[CallEngine]:
+        """An engine for the time of the block; waits until one is free. `memory` is in MiB."""
+        engine, failed = self.engines.take(self), True
+        try:
+            self._taken.append(engine)
+            engine.configure(multipv=lines, hash=memory, search=search)
+            yield engine
+            failed = False
+        except (Stopped, InputError):  # the caller's doing, not the engine's
+            failed = False
+            raise
+        finally:
+            self._taken.remove(engine)
+            self.engines.give_back(engine, failed=failed)
+
+    def another(self, network: str, **options: Value) -> CallEngine:
+        """A further engine of a call that has one already; who asks for it closes it."""
+        engine = CallEngine(network, **options)
+        engine.call = self
+        self._taken.append(engine)
+        return engine
+
+
+class Engines:
+    """A bounded number of engines, each lent to one call at a time."""
+
+    def __init__(self, most: int, network: str) -> None:
+        self._most, self.network = most, network
+        self._idle: list[CallEngine] = []
+        self._lent = 0
+        self._change = threading.Condition()
+
+    def take(self, call: Call) -> CallEngine:
+        """A free engine, a new one if there may be more."""
+        with self._change:
+            self._change.wait_for(lambda: call.cancelled.is_set() or self._lent < self._most)
+            call.check()
+            engine = self._idle.pop() if self._idle else CallEngine(self.network)
+            self._lent += 1
+        engine.call = call
+        return engine
+
+    def give_back(self, engine: CallEngine, *, failed: bool) -> None:
+        """Let others have an engine; one that failed is closed, as nobody knows its state."""
+        engine.call = None
+        if failed:
+            engine.close()
+        with self._change:
+            self._lent -= 1
+            if not failed:
+                self._idle.append(engine)
+            self._change.notify_all()
+
+    def wake(self) -> None:
+        """Let calls that wait see that they were cancelled."""
+        with self._change:
+            self._change.notify_all()
+
+    def close(self) -> None:
+        """End the engines that are not in use."""
+        with self._change:
+            idle, self._idle = self._idle, []
+        for engine in idle:
+            engine.close()
