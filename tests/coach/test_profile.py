@@ -13,13 +13,16 @@ from pathlib import Path
 
 import chess
 import chess.pgn
+import numpy as np
 import pytest
 
 from kibitz.cli import main
 from kibitz.coach.analyse import Analysed, keep
 from kibitz.coach.database import Database, View
 from kibitz.coach.games import Added, games_of
-from kibitz.coach.profile import conversions, figures, played_games
+from kibitz.coach.profile import conversions, figures, findings, played_games
+from kibitz.engine.people import People
+from kibitz.nets.encodings.leaves import Leaves
 from tests.coach.stand_in import NAME, game_of
 
 GAMES = 60
@@ -188,6 +191,61 @@ def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
     missed = rows["motif missed", "mate"]
     assert missed.cost == pytest.approx(1 - (1 - chances(views[5])))
     assert [example.address for example in missed.examples] == ["https://lichess.org/00000001#4"]
+    database.close()
+
+
+class Pretended(People):
+    """People who play every legal move equally often; it keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def likely(self, leaves: Leaves, rating: int) -> np.ndarray:
+        self.asked.append(rating)
+        counts = np.diff(leaves.offsets)
+        return np.repeat(1.0 / counts, counts)
+
+
+def test_the_one_good_move_is_counted_beside_people_of_the_rating(tmp_path: Path) -> None:
+    database = Database(tmp_path / "games.db")
+    moves = ("1. e4 e5 2. Qh5 Ke7 3. Nf3 Nf6 4. Nc3", "1. e4 e5 2. Qh5 Ke7 3. Qxe5#")
+    for number, text in enumerate(moves, start=1):
+        pgn = game_of(number, moves=text, result="1-0")["pgn"]
+        with database.transaction():
+            for game in games_of(pgn, (NAME,), Added(), "lichess"):
+                database.add_game(game._replace(white_rating=1480, black_rating=1520))
+    views = [View("cp", 0) for _ in range(8)]
+    views[0] = View("cp", 0, "d2d4", -0.02)  # many good moves
+    views[2] = View("cp", -500, "d2d4", -0.99)  # lost anyway
+    views[4] = View("mate", 1, "h5e5", 0.4)  # one good move, missed in one game
+    for number in (1, 2):
+        keep(database, Analysed(number, views[: 8 if number == 1 else 6], []), "test")
+    games, people = list(played_games(database)), Pretended()
+    mine = [game for game in games if game.game.side == 0]
+    rows = {row.name: row for row in findings(games, people)}
+    board = chess.Board()
+    for move in ("e2e4", "e7e5", "d1h5", "e8e7"):
+        board.push_uci(move)
+    assert rows["all"].chances == len(mine)
+    assert rows["all"].played == sum(game.number == 2 for game in mine) / len(mine)
+    assert rows["all"].expected == pytest.approx(1 / board.legal_moves.count())
+    assert set(people.asked) <= {1480, 1520}
+    assert rows["mate"].chances == len(mine)
+    assert all(example.ply == 4 for example in rows["all"].examples)
+    database.close()
+
+
+def test_a_recapture_and_what_is_lost_anyway_are_no_chances(tmp_path: Path) -> None:
+    database = Database(tmp_path / "games.db")
+    pgn = game_of(1, moves="1. e4 d5 2. exd5 Qxd5 3. Nc3 Qa5", result="0-1")["pgn"]
+    with database.transaction():
+        for game in games_of(pgn, (NAME,), Added(), "lichess"):
+            database.add_game(game)
+    views = [View("cp", 0) for _ in range(7)]
+    views[3] = View("cp", 0, "d8d5", -0.9)  # takes back
+    keep(database, Analysed(1, views, []), "test")
+    (played,) = played_games(database)
+    assert [chance.ply for chance in played.chances] == []
     database.close()
 
 

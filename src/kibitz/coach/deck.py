@@ -146,7 +146,7 @@ def proved(
         and _value(lines[0][0]) <= value + ALIKE
         and len(good) <= MOST_GOOD
         and played.uci() not in {right.move for right in good}
-        and not _takes_back(board, best)
+        and not takes_back(board, best)
     )
     if not fair:
         return None
@@ -200,7 +200,7 @@ def _with_score(good: tuple[Good, ...], then: Seen) -> tuple[Good, ...]:
     return (Good(good[0].move, score.kind, score.amount), *good[1:])
 
 
-def _takes_back(board: chess.Board, best: chess.Move) -> bool:
+def takes_back(board: chess.Board, best: chess.Move) -> bool:
     """Whether a move takes what has just taken something."""
     if not board.move_stack or not board.is_capture(best):
         return False

@@ -18,10 +18,14 @@ import chess
 import chess.pgn
 
 from kibitz.coach.database import WHITE, Database, StoredGame, View
-from kibitz.coach.deck import THEMES
+from kibitz.coach.deck import THEMES, takes_back
 from kibitz.coach.puzzles.solve import motifs_of
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import value_of
+from kibitz.engine.people import People
+from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.position.board import Board
+from kibitz.position.notation import absolute
 from kibitz.position.pgn import parse_game
 from kibitz.search.report import Score
 
@@ -29,6 +33,8 @@ SERIOUS = 0.1  # points that a move costs, from which on it is a mistake (Liches
 AFTERWARDS = 5  # own moves after a mistake
 SURE = 1.96  # standard errors on either side of a mean
 EXAMPLES = 3
+ALL = "all"
+PAST = 8  # plies that the networks of people see
 AHEAD, BEHIND = 0.75, 0.25  # expected points with which an ending is to be won, or saved
 CLOCKS = ((0.1, "under 10 %"), (0.3, "10 to 30 %"), (1e9, "above 30 %"))
 _CLOCK = re.compile(r"\[%clk (\d+):(\d\d):(\d\d(?:\.\d+)?)\]")
@@ -47,12 +53,23 @@ class Lapse(NamedTuple):
     allowed: tuple[str, ...]  # motifs of the best reply
 
 
+class Chance(NamedTuple):
+    """A position of the player's with one good move."""
+
+    ply: int
+    board: chess.Board  # with the moves before it
+    good: chess.Move
+    was_played: bool
+    motifs: tuple[str, ...]  # of the good move
+
+
 class Played(NamedTuple):
     """A game with its moves, and the ending that came about."""
 
     number: int
     game: StoredGame
     lapses: list[Lapse]
+    chances: list[Chance]
     ending: str  # empty if there was none
     expected: float  # points when the ending began
 
@@ -75,6 +92,17 @@ class Figure(NamedTuple):
     cost: float  # points a game
     error: float  # half of the 95 % interval
     examples: list[Example]
+
+
+class Finding(NamedTuple):
+    """How often the player finds the one good move, and how often people of the rating do."""
+
+    name: str  # of a motif, or all of them
+    chances: int
+    played: float  # share of them in which it was played
+    expected: float  # share that people of the player's rating play, by the networks of Maia
+    error: float  # half of the 95 % interval of the difference
+    examples: list[Example]  # missed ones that most people find
 
 
 class Conversion(NamedTuple):
@@ -101,6 +129,7 @@ def played_games(database: Database) -> Iterator[Played]:
 def _played(number: int, game: StoredGame, views: Sequence[View]) -> Played:
     white, tree = game.side == WHITE, parse_game(game.pgn).tree
     board, lapses, clocks = tree.board(), list[Lapse](), _clocks(tree, game.control)
+    chances = list[Chance]()
     ending, expected, last_mistake = "", 0.0, -1_000
     for ply, node in enumerate(tree.mainline()):
         stage = phase(board)
@@ -115,8 +144,24 @@ def _played(number: int, game: StoredGame, views: Sequence[View]) -> Played:
             )
             lapses.append(Lapse(ply, cost, stage, clocks.get(ply, ""), after, *motifs))
             last_mistake = ply if cost >= SERIOUS else last_mistake
+            chances += _chance(board, ply, node.move, views[ply])
         board.push(node.move)
-    return Played(number, game, lapses, ending, expected)
+    return Played(number, game, lapses, chances, ending, expected)
+
+
+def _chance(board: chess.Board, ply: int, played: chess.Move, view: View) -> list[Chance]:
+    """The position, if it has one good move: better by SERIOUS, not lost with it, no recapture."""
+    if view.second is None or not view.best:
+        return []
+    good, points = chess.Move.from_uci(view.best), points_of(view)
+    if points - (view.second + 1) / 2 < SERIOUS or points < BEHIND or takes_back(board, good):
+        return []
+    motifs = set[str]()
+    if board.move_stack:
+        before = board.copy()
+        motifs = motifs_of(before, before.pop(), [view.best]) & {*THEMES}
+    chance = Chance(ply, board.copy(stack=PAST), good, played == good, tuple(sorted(motifs)))
+    return [chance]
 
 
 def _motifs(
@@ -268,3 +313,57 @@ def conversions(games: Iterable[Played]) -> list[Conversion]:
     order = sorted(counts.items(), key=lambda item: (-item[1]["games"], item[0]))
     names = ("ahead", "won", "behind", "saved")
     return [Conversion(ending, *(count[name] for name in names)) for ending, count in order]
+
+
+# --- beside people of the rating ------------------------------------------------------------------
+
+
+def findings(games: Sequence[Played], people: People) -> list[Finding]:
+    """The one good move, found by the player and by people of the rating: all, then by motif.
+
+    Games without the player's rating are left out. The interval is that of a mean of differences.
+    """
+    found: dict[str, list[tuple[bool, float, Played, Chance]]] = defaultdict(list)
+    for game in games:
+        rating = game.game.white_rating if game.game.side == WHITE else game.game.black_rating
+        if rating is not None and game.chances:
+            for chance, share in zip(game.chances, _shares(game, rating, people), strict=True):
+                for name in (ALL, *chance.motifs):
+                    found[name].append((chance.was_played, share, game, chance))
+    order = sorted(found.items(), key=lambda item: (item[0] != ALL, -len(item[1]), item[0]))
+    return [_finding(name, rows) for name, rows in order]
+
+
+def _shares(game: Played, rating: int, people: People) -> list[float]:
+    """The share of people of a rating that plays the good move of each chance of a game."""
+    boards = [Board.from_chess(chance.board) for chance in game.chances]
+    leaves = leaves_of([board.positions() for board in boards])
+    likely = people.likely(leaves, rating)
+    shares = []
+    for row, (board, chance) in enumerate(zip(boards, game.chances, strict=True)):
+        begin, end = leaves.offsets[row], leaves.offsets[row + 1]
+        codes = (int(code) for code in leaves.moves[begin:end])
+        moves = [board.uci(absolute(board.position, code)) for code in codes]
+        shares.append(float(likely[begin + moves.index(chance.good.uci())]))
+    return shares
+
+
+def _finding(name: str, rows: Sequence[tuple[bool, float, Played, Chance]]) -> Finding:
+    differences = [played - share for played, share, *_ in rows]
+    error = math.nan
+    if len(rows) > 1:
+        error = SURE * stdev(differences) / math.sqrt(len(rows))
+    missed = sorted(
+        ((share, game, chance.ply) for played, share, game, chance in rows if not played),
+        key=lambda row: (-row[0], row[1].number, row[2]),
+    )
+    return Finding(
+        name=name,
+        chances=len(rows),
+        played=fmean(played for played, *_ in rows),
+        expected=fmean(share for _, share, *_ in rows),
+        error=error,
+        examples=[
+            Example(game.number, ply, address(game.game, ply)) for _, game, ply in missed[:EXAMPLES]
+        ],
+    )
