@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "extending.md"
-MOST_WORDS = 900
+MOST_WORDS = 1050
 MOST_FILES = 2
 
 
@@ -98,6 +98,17 @@ USES = {
         "    texts = [Speaker('beginner').predicate(claim, scene) for claim in claims]\n"
         "    print('brings the queen back to d1' in texts)\n",
         "True\nFalse\n",
+    ),
+    "A language": (
+        "import chess\n"
+        "from kibitz.comment.facts import Scene\n"
+        "from kibitz.comment.words.languages import language_of\n"
+        "from kibitz.comment.words.speaker import Speaker\n"
+        "board = chess.Board('6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R3QRK1 w - - 0 1')\n"
+        "for move in ('e1e2', 'f3d4'):\n"
+        "    scene = Scene(board, chess.Move.from_uci(move), ())\n"
+        "    print(Speaker('club', language_of('fr')).comment(scene).text)\n",
+        "Cela relie les tours.\n\n",
     ),
     "A command": (
         "from kibitz.cli import main\nmain(['hello', 'White'])\n",

@@ -56,6 +56,19 @@ def test_the_suite_says_four_things_of_a_position_at_least() -> None:
             assert len({*claims}) >= 4, case.name
 
 
+def test_the_settings_choose_the_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kibitz.toml").write_text('[comment]\nlanguage = "de"\n')
+    fen = "q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1"
+    asked = ["comment", "--fen", fen, "--move", "Nc7+", "--nodes", 0]
+    german = ["--config", tmp_path / "kibitz.toml"]
+    assert "Dame auf a8" in run([*asked, *german], capsys)["comment"]
+    assert "queen on a8" in run([*asked, *german, "--language", "en"], capsys)["comment"]
+    assert "queen on a8" in run(asked, capsys)["comment"]
+    assert "Dame auf a8" in run([*asked, "--language", "de"], capsys)["comment"]
+
+
 def test_a_corpus_of_comments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "game.pgn").write_text(GAME)
     path = tmp_path / "corpus.jsonl"
@@ -89,6 +102,7 @@ def test_a_corpus_of_own_words(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["comment", "--move", "e4", "--p", "2"], "only a decoder has that flag: '--p'"),
         (["comment", "--move", "e4", "--words", "decoder", "--model", "no.words"], "no such file"),
         (["comment", "--move", "e4", "--nodes", "0", "--time", "1"], "leave out --time"),
+        (["comment", "--move", "e4", "--words", "decoder", "--language", "de"], "English only"),
         (["annotate", "-x"], "no such option: '-x'"),
         (["comment", "corpus", "nothing.pgn", "-o", "x"], "nothing.pgn"),
         (["comment", "fetch", "-o", "x"], "start pages"),

@@ -112,6 +112,20 @@ def test_a_kept_game_is_not_searched_again(engine: Counting, tmp_path: Path) -> 
     assert len(plies) == 15
 
 
+def test_another_language_of_a_kept_game_searches_nothing(engine: Counting, tmp_path: Path) -> None:
+    kept = Kept(engine, EFFORT, tmp_path)
+    english = annotate(parse_game(TRAP), engine, STYLE, kept=kept).game
+    before = engine.searches
+    style = Style(limits=EFFORT.limits, language="de")
+    german = annotate(parse_game(TRAP), engine, style, kept=kept).game
+    assert engine.searches == before
+    assert "Genauigkeit: " in german.tree.comment
+    assert "Accuracy: " in english.tree.comment
+    assert "Deutsch" in german.tags["Annotator"]
+    again = annotate(german, engine, STYLE, kept=kept).game  # what was written is replaced
+    assert str(again) == str(english)
+
+
 def test_another_network_effort_or_game_is_searched_anew(engine: Counting, tmp_path: Path) -> None:
     annotate(parse_game(TRAP), engine, STYLE, kept=Kept(engine, EFFORT, tmp_path))
     tree = parse_game(TRAP).tree

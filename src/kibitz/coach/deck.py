@@ -23,6 +23,7 @@ import msgspec
 from kibitz.coach.puzzles.solve import PIECES, motifs_of
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.judge import Label, Seen, label, score_before, seen, value_of
+from kibitz.comment.words.languages import language_of
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
@@ -238,7 +239,8 @@ def _hints(
 
 def _words(board: chess.Board, move: chess.Move, pairs: Engine) -> str:
     """What the commentary says of a move; empty if that is nothing."""
-    return comment_on(pairs, Board.from_chess(board), board.uci(move), "club", Limits(nodes=WORDS))
+    place, limits = Board.from_chess(board), Limits(nodes=WORDS)
+    return comment_on(pairs, place, board.uci(move), "club", limits, language_of(None))
 
 
 def _fen(board: chess.Board) -> str:

@@ -257,15 +257,22 @@ def comment_on(
     return Speaker(level, language).comment(scene).text
 
 
-def mistake_on(engine: Engine, board: Board, move: str, level: Level, limits: Limits) -> str:
+def mistake_on(
+    engine: Engine,
+    board: Board,
+    move: str,
+    level: Level,
+    limits: Limits,
+    language: Language = ENGLISH,
+) -> str:
     """Why a move is a mistake, without a word of what was better; empty if it is none."""
     scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
     if mark_of(scene) not in (Label.MISTAKE, Label.BLUNDER):
         return ""
-    speaker = Speaker(level)
+    speaker = Speaker(level, language)
     causes = [one for one in select(scene, Memory(), level).claims if isinstance(one, CAUSES)]
     texts = [speaker.told_alone(scene, claim) for claim in causes]
-    return " ".join(texts) or "There is something clearly better."
+    return " ".join(texts) or language.clearly_better
 
 
 def silence(move: str, language: Language = ENGLISH) -> str:
@@ -353,9 +360,8 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
 
 
 def _opening_text(opening: Opening | None, language: Language) -> str:
-    if opening is None:
-        return ""
-    return language.named.format(name=language.opening(opening.name), eco=opening.eco)
+    name = "" if opening is None else language.opening(opening.name)
+    return language.named.format(name=name, eco=opening.eco) if opening and name else ""
 
 
 def _theory_text(board: chess.Board, move: chess.Move, language: Language) -> str:

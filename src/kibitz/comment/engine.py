@@ -11,6 +11,7 @@ from kibitz.search.limits import Limits
 if TYPE_CHECKING:
     from kibitz.comment.check.verdict import Checked
     from kibitz.comment.select import Level
+    from kibitz.comment.words.languages import Code
     from kibitz.position.board import Board
 
 
@@ -18,13 +19,20 @@ class Engine(SearchingEngine):
     """An engine that also says in words what a move does."""
 
     def comment(
-        self, board: Board, move: str, level: Level = "club", limits: Limits | None = None
+        self,
+        board: Board,
+        move: str,
+        level: Level = "club",
+        limits: Limits | None = None,
+        language: Code = "en",
     ) -> str:
         """What is to be said of a move; empty if there is nothing. Searches 20 000 nodes."""
         from kibitz.comment.analyse import NODES
         from kibitz.comment.annotate import comment_on
+        from kibitz.comment.words.languages import language_of
 
-        return comment_on(self, board, move, level, limits or Limits(nodes=NODES))
+        limits = limits or Limits(nodes=NODES)
+        return comment_on(self, board, move, level, limits, language_of(language))
 
 
 def annotate(
@@ -33,8 +41,9 @@ def annotate(
     engine: SearchingEngine | None = None,
     level: Level = "club",
     limits: Limits | None = None,
+    language: Code = "en",
 ) -> str:
-    """The games of a PGN text with marks, values, better lines and comments in plain English.
+    """The games of a PGN text with marks, values, better lines and comments in plain words.
 
     Without an engine the shipped network is used; without limits every position gets 20 000 nodes.
 
@@ -47,12 +56,14 @@ def annotate(
     from kibitz.comment.annotate import Style
     from kibitz.comment.annotate import annotate as annotate_game
     from kibitz.comment.select import LEVELS
+    from kibitz.comment.words.languages import language_of
     from kibitz.core.errors import InputError, NotationError, did_you_mean
     from kibitz.position.pgn import BadGame, read_games
 
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
-    style = Style(level=level, limits=limits or Limits(nodes=NODES))
+    language_of(language)  # refuses what is none
+    style = Style(level=level, limits=limits or Limits(nodes=NODES), language=language)
 
     def refuse(bad: BadGame) -> None:
         raise NotationError(f"PGN: game {bad.number}: {bad.reason}", value=pgn)

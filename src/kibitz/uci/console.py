@@ -15,6 +15,7 @@ from dataclasses import asdict
 from kibitz.comment.analyse import NODES
 from kibitz.comment.annotate import comment_on, silence
 from kibitz.comment.select import LEVELS
+from kibitz.comment.words.languages import language_of
 from kibitz.core.errors import InputError
 from kibitz.core.options import Value
 from kibitz.engine import Engine
@@ -165,16 +166,16 @@ def comment(session: Session, rest: str) -> None:
         raise InputError("comment: the position has no last move", fix=fix)
     last = before.pop()
     move, san = before.uci(last), before.san(last)
-    weights = session.engine.options.weights
+    weights, language = session.engine.options.weights, language_of(None)
 
     def work(job: Job) -> None:
         # with an engine of its own, so that the tree stays
         with StoppableEngine(job, weights, hash=64, multipv=2) as engine:
-            text = comment_on(engine, before, move, level, Limits(nodes=NODES))
+            text = comment_on(engine, before, move, level, Limits(nodes=NODES), language)
         if job.signals.stop.is_set():
             session.info("comment stopped")
         else:
-            session.write(text or silence(san))
+            session.write(text or silence(san, language))
 
     session.start(work)
 

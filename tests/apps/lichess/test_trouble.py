@@ -13,15 +13,32 @@ from typing import Any
 import msgspec
 import pytest
 
-from kibitz.apps.lichess.chat import lines_of
+from kibitz.apps.lichess.chat import last_move_in_words, lines_of
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.messages import event_of, message_of
 from kibitz.apps.lichess.server import LimitedError, Server, TokenError, UnreachableError
+from kibitz.core import settings
+from kibitz.engine import Engine
+from kibitz.position.board import Board
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
 from tests.apps.lichess.stand_in import END, TOKEN, FakeGame, StandIn
 from tests.apps.lichess.test_rules import USUAL
 
 Start = Callable[..., Running]
+
+
+def test_the_chat_speaks_the_language_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "kibitz.toml").write_text('[comment]\nlanguage = "de"\n')
+    board = Board("q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1")
+    board.push("Nc7+")
+    settings.use(tmp_path / "kibitz.toml")
+    try:
+        with Engine("material", search="alphabeta", hash=8) as engine:
+            text = last_move_in_words(board, engine)
+    finally:
+        settings.use(None)
+    assert text.startswith("1. Sc7+: ")
+    assert "Dame auf a8" in text
 
 
 def test_messages_before_the_first_one_are_passed_over(lichess: StandIn, start: Start) -> None:

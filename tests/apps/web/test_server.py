@@ -591,6 +591,20 @@ def test_an_annotation_of_a_page_that_is_cut_off_is_found_again(server: Server) 
     talk(server, again)
 
 
+def test_comments_and_annotations_are_in_the_language_that_is_asked_for(server: Server) -> None:
+    async def asks(page: Page) -> None:
+        place = {"fen": "q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1", "moves": ["d5c7"]}
+        assert "Dame" in (await page.ask("comment", place=place, language="de"))["ok"]
+        assert "queen" in (await page.ask("comment", place=place))["ok"]
+        asked = {"pgn": "1. f3 e5 2. g4 Qh4# 0-1", "nodes": 100, "language": "de"}
+        job = (await page.ask("annotate", **asked))["ok"]["job"]
+        done = await page.next(lambda each: each["topic"] == job and each["state"] == "done")
+        assert "Schwarz setzte im 2. Zug matt." in str(done["game"])
+        assert "error" in await page.ask("comment", place=place, language="xx")
+
+    talk(server, asks)
+
+
 def test_pages_of_an_address_are_bounded(server: Server) -> None:
     async def many(page: Page) -> None:
         place = f"ws://{server.host}/socket"

@@ -17,6 +17,7 @@ from kibitz.apps.lichess.archive import Archive
 from kibitz.apps.lichess.server import LimitedError, Server, ServerError
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.judge import BETTER, WON, percent, value_of
+from kibitz.comment.words.languages import language_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board, Side
 from kibitz.search.report import Report
@@ -162,8 +163,7 @@ def _line(view: View) -> str:
 
 def _why(view: View) -> str:
     """The last move in the words of the commentary."""
-    text = last_move_in_words(view.board, view.engine)
-    return text or "There is not much to say about the last move."
+    return last_move_in_words(view.board, view.engine) or language_of(None).nothing
 
 
 def last_move_in_words(board: Board, engine: Engine) -> str:
@@ -172,11 +172,12 @@ def last_move_in_words(board: Board, engine: Engine) -> str:
         return ""
     before = board.copy()
     move = before.pop()
-    said = comment_on(engine, before, before.uci(move))
+    language = language_of(None)
+    said = comment_on(engine, before, before.uci(move), language=language)
     if not said:
         return ""
     dots = "." if before.turn == "white" else "..."
-    return f"{before.ply // 2 + 1}{dots} {before.san(move)}: {said}"
+    return f"{before.ply // 2 + 1}{dots} {language.notation(before.san(move))}: {said}"
 
 
 COMMANDS = {

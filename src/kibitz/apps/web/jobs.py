@@ -22,6 +22,7 @@ from kibitz.comment.judge import key_moments
 from kibitz.comment.kept import Kept
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
+from kibitz.comment.words.languages import Code
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.pgn import Game
 from kibitz.search.limits import Limits
@@ -75,10 +76,18 @@ class Jobs:
         self._engines, self._lock = engines, threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def begin(self, pgn: str, level: Level, nodes: int, post: Post, address: str = "") -> Job:
+    def begin(
+        self,
+        pgn: str,
+        level: Level,
+        nodes: int,
+        post: Post,
+        address: str = "",
+        language: Code = "en",
+    ) -> Job:
         """Start to annotate a game for a page at an address."""
         game = game_to_annotate(pgn, nodes)
-        style = Style(level, limits=Limits(nodes=nodes))
+        style = Style(level, limits=Limits(nodes=nodes), language=language)
         total = 1 + sum(1 for _ in game.tree.mainline())
         job = Job(secrets.token_urlsafe(12), game, style, {post}, address, total=total)
         with self._lock:

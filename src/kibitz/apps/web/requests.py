@@ -16,7 +16,7 @@ from kibitz.apps.web.watch import at_a_glance, snapshot
 from kibitz.coach.deck import DeckName
 from kibitz.comment.annotate import comment_on, mistake_on
 from kibitz.comment.select import Level
-from kibitz.comment.words.languages import ENGLISH
+from kibitz.comment.words.languages import Code, chosen_language, language_of
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board, Side
 from kibitz.search.limits import Limits
@@ -247,6 +247,7 @@ class Comment(PageRequest):
 
     place: PagePosition
     level: Level = "club"
+    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """A text."""
@@ -255,8 +256,9 @@ class Comment(PageRequest):
             raise InputError("no move to comment on", fix="play one first")
         move = board.uci(board.pop())
         with connection.app.engines.use(ANNOTATOR) as engine:
-            limits = Limits(nodes=COMMENT_NODES)
-            return comment_on(engine, board, move, self.level, limits) or ENGLISH.nothing
+            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.language)
+            text = comment_on(engine, board, move, self.level, limits, language)
+            return text or language.nothing
 
 
 class Mistake(PageRequest):
@@ -264,6 +266,7 @@ class Mistake(PageRequest):
 
     place: PagePosition
     level: Level = "beginner"
+    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """Why it is one, without what was better; empty if it is none."""
@@ -272,7 +275,8 @@ class Mistake(PageRequest):
             raise InputError("no move to judge", fix="play one first")
         move = board.uci(board.pop())
         with connection.app.engines.use(ANNOTATOR) as engine:
-            return mistake_on(engine, board, move, self.level, Limits(nodes=COMMENT_NODES))
+            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.language)
+            return mistake_on(engine, board, move, self.level, limits, language)
 
 
 class Annotate(PageRequest):
@@ -281,12 +285,13 @@ class Annotate(PageRequest):
     pgn: str
     level: Level = "club"
     nodes: int = 10_000
+    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """How it stands; more comes by itself."""
-        return connection.app.jobs.begin(
-            self.pgn, self.level, self.nodes, connection.post, connection.address
-        ).facts()
+        language, begin = chosen_language(self.language), connection.app.jobs.begin
+        place = (connection.post, connection.address)
+        return begin(self.pgn, self.level, self.nodes, *place, language).facts()
 
 
 class Job(PageRequest):

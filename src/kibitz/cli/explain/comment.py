@@ -51,7 +51,8 @@ from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.facts import Scene
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
-from kibitz.comment.words.languages import ENGLISH
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import Code, chosen_language, language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import Stop, graceful_stop, progress, say
@@ -65,6 +66,9 @@ from kibitz.position.pgn import BadGame, Game, read_games
 from kibitz.search.limits import Limits
 from kibitz.train.config import WordsSettings
 
+LanguageFlag = Annotated[
+    Code | None, Parameter(help="Language of the words; by default that of the settings.")
+]
 LevelFlag = Annotated[Level, Parameter(help="Whom the words are for.")]
 
 
@@ -83,7 +87,7 @@ class WordsFlags:
     temperature: Annotated[float | None, Parameter(help="Of COVET, nucleus and top-k.")] = None
     order: Annotated[Order, Parameter(help="What comes first, the cut or the temperature.")] = "cut"
 
-    def chosen(self, tally: Tally) -> Words:
+    def chosen(self, tally: Tally, language: Code) -> Words:
         """The words that the flags ask for."""
         if self.words == "table":
             if self != TABLES_WORDS:
@@ -93,6 +97,9 @@ class WordsFlags:
                 fix = "leave it out, or give --words decoder"
                 raise InputError("only a decoder has that flag", value=f"--{next(given)}", fix=fix)
             return TABLE
+        if language != "en":
+            fix = "give --language en, or leave the decoder out"
+            raise InputError("a decoder speaks English only", value=language, fix=fix)
         if self.model is None:
             fix = "give --model FILE.words; kibitz comment train makes one"
             raise InputError("a decoder needs a model", value=self.words, fix=fix)
@@ -130,6 +137,7 @@ def say_of(
         Parameter(help="PGN file: of the move is said what annotate knows of it in this game."),
     ] = None,
     level: LevelFlag = "club",
+    language: LanguageFlag = None,
     nodes: Annotated[int | None, Parameter(help="Nodes; 0 for no search at all.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds.")] = None,
     said_by: Annotated[WordsFlags, FLAT] = TABLES_WORDS,
@@ -149,12 +157,13 @@ def say_of(
     if game is not None and (suite or fen != START):
         raise InputError("--game has the position", value=str(game), fix="leave --fen, --suite out")
     tally, limits = Tally(), None if nodes == 0 else limits_of(nodes, time)
-    voice = said_by.chosen(tally)
+    tongue = language_of(language)
+    voice = said_by.chosen(tally, chosen_language(language))
     cases = SUITE if move is None else (Case("", fen, move),)
     rows: list[dict[str, Any]] = []
 
     def asks(scene: Scene) -> object:
-        plain = Speaker(level)  # a decoder says what the table would
+        plain = Speaker(level, tongue)  # a decoder says what the table would
         return several(plain, scene) if suite else move_facts(scene, plain)
 
     with engines_for(network, limits, 1 if game is None else processors()) as engines:
@@ -163,10 +172,10 @@ def say_of(
                 scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
                 scene = scene_of_game(_first_game(game), case.move, limits, asks, engines)
-            facts = _report(scene, voice.speaker(level, ENGLISH), case.name)
+            facts = _report(scene, voice.speaker(level, tongue), case.name)
             rows.append(facts)
             if not json:
-                _print(facts)
+                _print(facts, tongue)
     decoder = tally.facts() if tally.sampled else {}
     if json:
         emit({**(rows[0] if move else {"suite": rows}), **decoder}, as_json=True)
@@ -199,14 +208,14 @@ def _report(scene: Scene, speaker: Speaker, suite: str) -> dict[str, Any]:
     return facts | {"level": speaker.level, "name": suite, "comments": several(speaker, scene)}
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any], language: Language) -> None:
     if "comments" not in facts:
         mark = facts.get("mark", "")
-        silent = f"{facts['move']}{mark}" if mark else silence(facts["move"])
+        silent = f"{facts['move']}{mark}" if mark else silence(facts["move"], language)
         sys.stdout.write(f"{facts['comment'] or silent}\n")
         return
     sys.stdout.write(f"{facts['name']}: {facts['move']} ({facts['fen']})\n")
-    for text, whose in facts["comments"] or [(silence(facts["move"]), "table")]:
+    for text, whose in facts["comments"] or [(silence(facts["move"], language), "table")]:
         sys.stdout.write(f"  {text}{' *' if whose == 'decoder' else ''}\n")
     sys.stdout.flush()
 
@@ -361,6 +370,7 @@ def annotate(
     ] = None,
     html: Annotated[Path | None, Parameter(help="HTML page to write: board, graph, story.")] = None,
     level: LevelFlag = "club",
+    language: LanguageFlag = None,
     moments: Annotated[Moments, Parameter(help="Speak of all moves or of key moments.")] = "all",
     nodes: Annotated[int | None, Parameter(help=f"Nodes for each position; {NODES:,}.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
@@ -387,7 +397,9 @@ def annotate(
         skipped.append(str(bad))
         say(str(bad))
 
-    style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
+    spoken = chosen_language(language)
+    words = said_by.chosen(tally, spoken)
+    style = Style(level, side, moments, limits_of(nodes, time), words, spoken)
     report = None if html is None else Report()
     if html is not None:
         check_output(game, html, "--html")

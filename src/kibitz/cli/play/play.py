@@ -23,6 +23,7 @@ from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
 from kibitz.comment.annotate import scene_on
 from kibitz.comment.judge import Label, label
+from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import dated
@@ -249,16 +250,18 @@ class Game:
 
     def _say_what_was_wrong(self, coach: Engine, before: Board, move: Move) -> None:
         """A comment on the player's move if it was a mistake; no clock runs meanwhile."""
-        limits, asks = Limits(nodes=COACH_NODES), Speaker("beginner").comment
+        limits, language = Limits(nodes=COACH_NODES), language_of(None)
+        asks = Speaker("beginner", language).comment
         scene = scene_on(coach, before, before.uci(move), limits, asks)
         if scene.had is None or scene.has is None:
             return
         fault = label(scene.had, scene.has)
         if fault is not Label.NONE:
-            text = Speaker("beginner").comment(scene).text
+            text = Speaker("beginner", language).comment(scene).text
+            name = language.labels[int(fault)][0]
             ends = scene.has.line[:1] and self._mates(scene.has.line[0])
             _print(
-                f"coach: {fault.name.capitalize()}. {text}".rstrip() + (MATED if ends else AGAIN)
+                f"coach: {name[:1].upper()}{name[1:]}. {text}".rstrip() + (MATED if ends else AGAIN)
             )
 
     def _mates(self, move: chess.Move) -> bool:

@@ -133,7 +133,7 @@ def several(speaker: Speaker, scene: Scene, most: int = 5) -> list[tuple[str, st
     if comment.text:
         found.setdefault(comment.text, "table")
     alone = [*each_alone(scene, comment, speaker.level)]
-    other = Speaker(speaker.level)
+    other = Speaker(speaker.level, speaker.language)
     for _ in range(FORMS):
         for claim in alone:
             if len(found) < most:

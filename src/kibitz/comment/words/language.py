@@ -55,6 +55,7 @@ class Language(NamedTuple):
     ordinals: Mapping[int, str]
     nothing: str  # where there is nothing to say
     mates: str
+    clearly_better: str  # of a mistake without a reason
     # --- a game's story
     story: Table
     labels: Mapping[int, tuple[str, str]]  # bad moves, one and several

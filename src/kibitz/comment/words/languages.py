@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kibitz.comment.words.english import ENGLISH as ENGLISH
+from kibitz.comment.words.german import GERMAN
 from kibitz.comment.words.language import Language
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.options import check, setting
 from kibitz.core.settings import load_table
 
-Code: TypeAlias = Literal["en"]
-LANGUAGES: Mapping[str, Language] = {"en": ENGLISH}
+Code: TypeAlias = Literal["en", "de"]
+LANGUAGES: Mapping[str, Language] = {"en": ENGLISH, "de": GERMAN}
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class Commentary:
 
 def language_of(code: str | None) -> Language:
     """The language of a code; None is that of the settings."""
-    code = code or load_table(Commentary, "comment", []).language
+    code = code or chosen_language()
     if code not in LANGUAGES:
-        fix = did_you_mean(code, LANGUAGES)
-        raise InputError("no such language", value=code, fix=fix)
+        raise InputError("no such language", value=code, fix=did_you_mean(code, LANGUAGES))
     return LANGUAGES[code]
+
+
+def chosen_language(code: Code | None = None) -> Code:
+    """A code that was given, or else that of the settings."""
+    return code or load_table(Commentary, "comment", []).language

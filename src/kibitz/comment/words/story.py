@@ -97,9 +97,8 @@ def story_of(
     points = points or _worst(tree, told)
     teller = Teller(len(nodes), language)
     texts: list[str] = []
-    if told.opening is not None:
-        opening = told.opening
-        texts.append(teller.say("opening", name=language.opening(opening.name), eco=opening.eco))
+    if told.opening is not None and (name := language.opening(told.opening.name)):
+        texts.append(teller.say("opening", name=name, eco=told.opening.eco))
     first = points[0] if points else 0
     if first >= CALM and not any(map(standing, told.values[: first + 1])):
         number = boards[first].fullmove_number

@@ -116,6 +116,7 @@ ENGLISH = Language(
     ordinals={3: "third", 4: "fourth", 5: "fifth"},
     nothing="Nothing stands out about this move.",
     mates="{move} is checkmate.",
+    clearly_better="There is something clearly better.",
     story=STORY,
     labels=LABELS,
 )

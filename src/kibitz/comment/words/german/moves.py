@@ -1,0 +1,422 @@
+"""What is said of a move in German.
+
+Texts of claims are predicates whose first word is the verb: "gabelt {targets:den}" follows "Das",
+"23.Sf3+" or "denn das". `grammar.py` says which forms stand behind the colons.
+"""
+
+from __future__ import annotations
+
+PREDICATES: dict[str, tuple[str, ...]] = {
+    "Fork": (
+        "gabelt {targets:den}",
+        "ist eine {by:stem}gabel gegen {targets:den}",
+        "greift {targets:den} zugleich an",
+    ),
+    "Fork.many": (
+        "gabelt {targets:den}",
+        "ist eine {by:stem}gabel gegen {targets:den}",
+        "greift {targets:den} auf einmal an",
+    ),
+    "Pins": (
+        "fesselt {piece:den} an {to:den}",
+        "fesselt {piece:den}, hinter {piece:welchem} {to:der} steht",
+    ),
+    "UsesPin": (
+        "braucht {piece:den} nicht zu fürchten, {piece:welcher} an {to:den} gefesselt ist",
+        "nutzt aus, dass {piece:der} an {to:den} gefesselt ist",
+    ),
+    "Skewers": (
+        "ist ein Spieß gegen {front:den} und {behind:den}",
+        "spießt {front:den} auf, dahinter steht {behind:der}",
+    ),
+    "Discovers": (
+        "ist ein Abzugsangriff {by:des} auf {target:den}",
+        "öffnet die Linie {by:des} gegen {target:den}",
+        "gibt {by:dem} den Weg zum Angriff auf {target:den} frei",
+    ),
+    "Discovers.check": (
+        "gibt Abzugsschach mit {by:dem}",
+        "ist ein Abzugsschach durch {by:den}",
+    ),
+    "DoubleCheck": ("gibt Doppelschach, sodass der König ziehen muss", "ist ein Doppelschach"),
+    "Deflects": (
+        "lenkt {guard:den} {target:vom} ab",
+        "lenkt {guard:den} von der Deckung {target:des} ab",
+    ),
+    "Deflects.square": ("lenkt {guard:den} von {square} ab", "lockt {guard:den} von {square} weg"),
+    "Deflects.overloaded": (
+        "zeigt, dass {guard:der} überlastet ist: {guard:Er} muss auch {target:den} decken",
+        "überlastet {guard:den}, {guard:welcher} auch {target:den} decken muss",
+    ),
+    "Attracts": ("lockt {piece:den} nach {square}", "lenkt {piece:den} nach {square} hin"),
+    "RemovesGuard": (
+        "beseitigt {guard:den}, die einzige Deckung {target:des}",
+        "schlägt {guard:den}, {guard:welcher} {target:den} deckte",
+    ),
+    "Interferes": ("schneidet {slider:den} {target:vom} ab",),
+    "Intermezzo": (
+        "ist ein Zwischenzug: Das Zurückschlagen auf {square} kann warten",
+        "schiebt vor dem Zurückschlagen auf {square} einen Zwischenzug ein",
+    ),
+    "Clears": ("macht {piece:dem} den Weg frei", "räumt {square} für {piece:den}"),
+    "Traps": ("fängt {piece:den}", "lässt {piece:dem} kein sicheres Feld"),
+    "TakesLoose": (
+        "schlägt {piece:den}, {piece:welchen} nichts deckte",
+        "schlägt {piece:den}, {piece:welcher} ungedeckt war",
+    ),
+    "GivesUp": ("opfert {gift:den}", "gibt {gift:den} her"),
+    "GivesUp.mate": ("opfert {piece:den} und erzwingt Matt in {moves}",),
+    "GivesUp.mate1": (
+        "opfert {piece:den} für Matt im nächsten Zug",
+        "gibt {piece:den} her und setzt im nächsten Zug matt",
+    ),
+    "GivesUp.interest": (
+        "opfert {gift:den} und gewinnt bei bestem Spiel mit {later} mehr zurück",
+        "gibt {gift:den} vorübergehend her: Bei bestem Spiel holt {later} mehr zurück",
+    ),
+    "GivesUp.back": (
+        "opfert {gift:den} auf Zeit: Bei bestem Spiel holt {later} das Material zurück",
+        "gibt {gift:den} her und hat bei bestem Spiel mit {later} alles wieder",
+    ),
+    "GivesUp.offer": (
+        "bietet {gift:den} an, doch {other} sollte das besser nicht annehmen",
+        "bietet {gift:den} an, was man besser ablehnt",
+    ),
+    "GivesUp.mated": ("bietet {piece:den} an: Die Annahme erlaubt Matt in {moves}",),
+    "GivesUp.mated1": ("bietet {piece:den} an: Die Annahme erlaubt {later}",),
+    "GivesUp.offered": ("bietet {gift:den} an, was {later} bei Annahme zurückgewinnt",),
+    "GivesUp.castling": (
+        "opfert {gift:den}, um den {other:weißen} König an der Rochade zu hindern",
+    ),
+    "GivesUp.king": ("opfert {gift:den}, um den König nach {square} zu treiben",),
+    "GivesUp.winning": ("opfert {gift:den}, und {mover} steht trotzdem auf Gewinn",),
+    "GivesUp.better": ("opfert {gift:den}, und {mover} steht trotzdem besser",),
+    "GivesUp.level": ("opfert {gift:den} für ausreichende Kompensation",),
+    "Mates": ("setzt matt", "ist matt", "ist Schachmatt"),
+    "Mates.guarded": (
+        "setzt matt: {guard:Der} deckt {piece:den}",
+        "ist matt, denn {guard:der} deckt {piece:den}",
+    ),
+    "Mates.double check": ("ist matt durch Doppelschach: Kein Zug pariert beide Schachs",),
+    "Mates.back rank": (
+        "ist ein Grundreihenmatt: Die eigenen Steine versperren dem König den Weg",
+    ),
+    "Mates.smothered": ("ist ein ersticktes Matt: Die eigenen Steine mauern den König ein",),
+    "MateIn": ("erzwingt Matt in {moves}", "führt zwingend zum Matt in {moves}"),
+    "MateIn.1": (
+        "erzwingt Matt im nächsten Zug",
+        "lässt keine Verteidigung gegen das Matt im nächsten Zug",
+    ),
+    "Wins": ("gewinnt {won:den}", "gewinnt zwangsläufig {won:den}", "erobert {won:den}"),
+    "Wins.for": ("gewinnt {won:den} für {lost:den}", "erobert {won:den} für {lost:den}"),
+    "Wins.exchange": ("gewinnt die Qualität", "gewinnt einen Turm für eine Leichtfigur"),
+    "Wins.some": ("gewinnt Material", "gewinnt zwangsläufig Material"),
+    "Nets": (
+        "gewinnt am Ende {won:den}",
+        "gewinnt bald {won:den}",
+        "bringt am Ende {won:den} ein",
+    ),
+    "Nets.for": (
+        "gewinnt am Ende {won:den} für {lost:den}",
+        "erobert bald {won:den} für {lost:den}",
+    ),
+    "Nets.exchange": ("gewinnt am Ende die Qualität", "gewinnt bald die Qualität"),
+    # by the line that is expected
+    "ComesOut": ("gewinnt in der Folge {won:den}", "bringt in der Folge {won:den} ein"),
+    "ComesOut.line": ("gewinnt {won:den}: {line}", "bringt {won:den} ein: {line}"),
+    "ComesOut.for": ("gewinnt in der Folge {won:den} für {lost:den}",),
+    "ComesOut.for.line": ("gewinnt {won:den} für {lost:den}: {line}",),
+    "ComesOut.exchange": ("gewinnt in der Folge die Qualität",),
+    "ComesOut.exchange.line": ("gewinnt die Qualität: {line}",),
+    "ComesOut.some": ("gewinnt in der Folge Material",),
+    "ComesOut.some.line": ("gewinnt Material: {line}",),
+    "MatesLater": (
+        "erzwingt Matt in höchstens {moves} Zügen",
+        "führt in höchstens {moves} Zügen zum Matt",
+    ),
+    "Draws.stalemate": ("endet im Patt",),
+    "Draws.stalemate.line": ("endet im Patt: {line}",),
+    "Draws.check": ("gibt Dauerschach",),
+    "Draws.check.line": ("gibt Dauerschach: {line}",),
+    "Draws.repetition": ("führt zum Remis durch Zugwiederholung",),
+    "Draws.repetition.line": ("führt zum Remis durch Zugwiederholung: {line}",),
+    "OpensUp": (
+        "öffnet die {other:weiße} Königsstellung",
+        "reißt die {other:weiße} Königsstellung auf",
+    ),
+    "OpensUp.line": ("öffnet die {other:weiße} Königsstellung: {line}",),
+    "Runs": ("bringt einen Bauern nach {square} durch",),
+    "Runs.line": ("bringt einen Bauern nach {square} durch: {line}",),
+    "Uncastles": ("verhindert die {other:weiße} Rochade",),
+    "Uncastles.line": ("verhindert die {other:weiße} Rochade: {line}",),
+    "TradesQueens": ("tauscht in der Folge die Damen",),
+    "TradesQueens.line": ("tauscht die Damen: {line}",),
+    "Castles.line": ("erlaubt {mover} bald die Rochade: {line}",),
+    "TakesBack": ("schlägt mit {kind:dem} zurück",),
+    "HitsAgain": (
+        "zwingt {piece:den}, noch einmal zu ziehen",
+        "gewinnt ein Tempo, da {piece:der} noch einmal ziehen muss",
+    ),
+    "AvoidsLoss": ("vermeidet den Verlust", "verliert nichts", "hält das Material zusammen"),
+    "Verdict.1": (
+        "ist laut Tablebase gewonnen",
+        "erreicht eine laut Tablebase gewonnene Stellung",
+    ),
+    "Verdict.0": ("ist laut Tablebase remis", "erreicht eine laut Tablebase remise Stellung"),
+    "Verdict.-1": (
+        "ist laut Tablebase verloren",
+        "führt in eine laut Tablebase verlorene Stellung",
+    ),
+    "Threatens": (
+        "droht {step}",
+        "droht, {target:den} mit {step} zu schlagen",
+        "enthält die Drohung {step}",
+        "stellt die Drohung {step} auf",
+    ),
+    "Threatens.loose": (
+        "droht {step}: {target:Der} ist ungedeckt",
+        "droht {step}, da {target:der} ungedeckt ist",
+        "stellt die Drohung {step} auf, denn {target:den} deckt nichts",
+        "macht {step} zur Drohung, weil {target:der} ungedeckt ist",
+        "enthält die Drohung {step}: {target:Den} deckt nichts",
+    ),
+    "Threatens.more": (
+        "droht {step}: {target:Der} ist mehr wert als {taker:der}",
+        "droht {step}, da {target:der} mehr wert ist als {taker:der}",
+        "macht {step} zur Drohung: {target:Der} ist mehr wert als {taker:der}",
+    ),
+    "Threatens.mate": ("droht matt durch {step}", "droht {step}"),
+    "Parries": (
+        "rettet {target:den} vor {step}",
+        "pariert die Drohung gegen {target:den}",
+        "sichert {target:den}",
+    ),
+    "Parries.mate": ("verhindert {step}", "pariert die Drohung {step}", "deckt das Matt auf {at}"),
+    "OnlyMove": (
+        "ist hier der einzige gute Zug",
+        "ist der einzige Zug: Alles andere ist viel schlechter",
+        "muss gespielt werden: Alles andere ist viel schlechter",
+    ),
+    "OnlyGood.2": (
+        "ist der einzige Zug, der den Gewinn festhält",
+        "hält als einziger Zug den Gewinn fest",
+    ),
+    "OnlyGood.1": (
+        "ist der einzige Zug, der den Vorteil bewahrt",
+        "bewahrt als einziger Zug den Vorteil",
+    ),
+    "OnlyGood.0": (
+        "ist der einzige Zug, der das Gleichgewicht hält",
+        "hält als einziger Zug das Gleichgewicht",
+    ),
+    "OnlyMove.hard": (
+        "ist der einzige gute Zug, und er ist schwer zu finden",
+        "ist hier der einzige gute Zug und alles andere als naheliegend",
+    ),
+    # structure
+    "PassedPawn": (
+        "verschafft {mover} einen Freibauern auf {square}",
+        "schafft einen Freibauern auf {square}",
+    ),
+    "PassedPawnAdvances": (
+        "bringt den Freibauern nach {square}",
+        "schiebt den Freibauern nach {square} vor",
+        "lässt den Freibauern nach {square} laufen",
+    ),
+    "IsolatedPawn": (
+        "hinterlässt {side} einen isolierten Bauern auf {square}",
+        "vereinzelt den {side:weißen} Bauern auf {square}",
+    ),
+    "DoubledPawns": (
+        "beschert {side} einen Doppelbauern auf der {file}-Linie",
+        "verdoppelt die {side:weißen} Bauern auf der {file}-Linie",
+    ),
+    "TakesFile": ("besetzt die offene {file}-Linie", "stellt den Turm auf die offene {file}-Linie"),
+    "TakesFile.half": (
+        "besetzt die halboffene {file}-Linie",
+        "stellt den Turm auf die halboffene {file}-Linie",
+    ),
+    "Seventh": ("bringt den Turm auf die siebte Reihe", "stellt den Turm auf die siebte Reihe"),
+    "Seventh.black": ("bringt den Turm auf die zweite Reihe", "stellt den Turm auf die 2. Reihe"),
+    "Outpost": (
+        "besetzt {square}, einen Vorposten für {kind:den}",
+        "verschafft {kind:dem} einen Vorposten auf {square}",
+        "stellt {kind:den} auf den Vorposten {square}",
+    ),
+    "BishopPair": (
+        "lässt nur {side} das Läuferpaar",
+        "lässt {side} als einziger Seite das Läuferpaar",
+    ),
+    "LosesCastling": ("gibt das Rochaderecht auf", "kostet {mover} das Rochaderecht"),
+    "OppositeCastling": (
+        "bringt die Könige auf verschiedene Flügel",
+        "lässt die Könige auf verschiedenen Flügeln stehen",
+    ),
+    "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
+    "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
+    "OppositeBishops": ("führt zu ungleichfarbigen Läufern", "lässt ungleichfarbige Läufer übrig"),
+    "OpensKing": (
+        "entfernt den {file}-Bauern vor dem {side:weißen} König",
+        "nimmt dem {side:weißen} König den {file}-Bauern",
+    ),
+    # plain features
+    "battery": (
+        "richtet {pieces:den} auf {square} neben dem {other:weißen} König",
+        "bildet mit {pieces:dem} eine Batterie gegen {square} neben dem König",
+    ),
+    "doubled_rooks": (
+        "verdoppelt die Türme auf der {file}-Linie",
+        "stellt beide Türme auf die {file}-Linie",
+    ),
+    "connected_rooks": ("verbindet die Türme", "verbindet die Türme auf der Grundreihe"),
+    "development": (
+        "bringt {side} in Entwicklungsvorsprung, mit {count0} entwickelten Leichtfiguren "
+        "gegen {count1}",
+        "verschafft {side} Entwicklungsvorsprung, mit {count0} entwickelten Leichtfiguren "
+        "gegen {count1}",
+    ),
+    "last_minor": (
+        "entwickelt die letzte {side:weiße} Leichtfigur",
+        "schließt die Entwicklung der {side:weißen} Leichtfiguren ab",
+    ),
+    "blockade": (
+        "blockiert den Freibauern auf {at}",
+        "stellt sich dem Freibauern auf {at} in den Weg",
+        "hält den Freibauern auf {at} auf",
+    ),
+    "behind_passed": (
+        "stellt den Turm hinter den Freibauern auf {at}",
+        "bringt den Turm hinter den Freibauern auf {at}",
+    ),
+    "chases": (
+        "greift {piece:den} mit Tempo an",
+        "vertreibt {piece:den}",
+        "gewinnt Zeit durch den Angriff auf {piece:den}",
+    ),
+    "trades_ahead": (
+        "tauscht {kinds} ab, was {mover} mit mehr Material entgegenkommt",
+        "tauscht {kinds} ab, während {mover} mehr Material hat",
+    ),
+    "strikes": (
+        "attackiert {piece:den}",
+        "stellt {piece:den} infrage",
+        "setzt {piece:beim} den Hebel an",
+    ),
+    "connected_passed": (
+        "verschafft {side} verbundene Freibauern auf {squares}",
+        "lässt {side} verbundene Freibauern auf {squares}",
+    ),
+    "backward": (
+        "lässt {side} einen rückständigen Bauern auf {at}",
+        "macht den {side:weißen} Bauern auf {at} rückständig",
+    ),
+    "hanging_pawns": ("lässt {side} hängende Bauern auf {squares}",),
+    "bad_bishop": (
+        "sperrt {piece:den} ein, denn {count0} eigene Bauern stehen auf seiner Farbe fest",
+        "macht {piece:den} schlecht, denn auf seiner Farbe stehen {count0} eigene Bauern fest",
+    ),
+    "opens_file": ("öffnet die {file}-Linie", "räumt die {file}-Linie von Bauern"),
+    "escape_square": (
+        "schafft dem König ein Luftloch auf {square}",
+        "gibt dem König auf {square} Luft",
+    ),
+    "king_to_centre": (
+        "führt den König zum Zentrum",
+        "aktiviert den König",
+        "bringt den König näher an die Mitte",
+    ),
+    "opposition": ("nimmt die Opposition ein", "gewinnt die Opposition"),
+    "heads_for": (
+        "strebt zum Vorposten {square}",
+        "bringt den Vorposten {square} in die Reichweite des Springers",
+    ),
+    "backs_up": ("bereitet den Vorstoß {step} vor", "unterstützt den Vorstoß {step}"),
+    "repeats": ("wiederholt die Stellung", "führt dieselbe Stellung zum zweiten Mal herbei"),
+    "fifty_moves": ("macht {count0} Züge ohne Schlag- und Bauernzug voll",),
+    "imbalance": ("lässt {side} mit {has:dem} gegen {against:den}",),
+    "attacks_loose": (
+        "greift {piece:den} an, {piece:welchen} nichts deckt",
+        "nimmt {piece:den} aufs Korn, {piece:welcher} ungedeckt ist",
+        "greift {piece:den} an, {piece:welcher} ungedeckt ist",
+        "zielt auf {piece:den}, {piece:welchen} nichts deckt",
+    ),
+    "guards": (
+        "deckt {piece:den}, {piece:welcher} angegriffen war",
+        "gibt {piece:dem} die nötige Deckung",
+        "schützt {piece:den}, {piece:welcher} angegriffen und ungedeckt war",
+    ),
+    "steps_away": (
+        "bringt {own:den} vor {piece:dem} in Sicherheit",
+        "zieht {own:den} aus der Reichweite {piece:des}",
+        "entzieht {own:den} dem Angriff {piece:des}",
+    ),
+    "offers_trade": (
+        "bietet {kinds:stem}tausch an",
+        "schlägt den {kinds:stem}tausch vor",
+        "lädt zum {kinds:stem}tausch ein",
+    ),
+    "centralises": ("zentralisiert den Springer", "stellt den Springer in die Mitte des Bretts"),
+    "fianchetto": ("fianchettiert den Läufer", "stellt den Läufer auf die lange Diagonale"),
+    "gains_space": (
+        "gewinnt Raum mit dem Bauern auf {at}",
+        "bringt Raumgewinn: Den Bauern auf {at} deckt ein Bauer und greift keiner an",
+        "setzt raumgreifend einen Bauern auf {at} fest",
+    ),
+    "unpins": ("befreit {piece:den} aus der Fesselung", "hebt die Fesselung {piece:des} auf"),
+    "closes_in": (
+        "richtet nun {count0} Figuren auf Felder neben dem {other:weißen} König",
+        "bringt eine weitere Figur gegen den {other:weißen} König, sodass nun {count0} auf Felder "
+        "neben ihm zielen",
+    ),
+    # what the best move keeps; numbers as in judge.standing
+    "Prevents": ("lässt {reply} nicht zu", "verhindert {reply}", "schließt {reply} aus"),
+    # where a move leads
+    "Continues": ("führt wohl zu {line}", "sollte zu {line} führen"),
+    "Leaves.2": ("lässt {mover} auf Gewinn stehen",),
+    "Leaves.1": ("lässt {mover} besser stehen",),
+    "Leaves.0": ("lässt die Partie ausgeglichen",),
+    "Leaves.-1": ("lässt {mover} schlechter stehen",),
+    "Leaves.-2": ("lässt {mover} auf Verlust stehen",),
+    "BeatsNext": ("ist besser als {step}, der nächstbeste Zug", "ist {step} vorzuziehen"),
+    "Scored": ("ergibt eine Bewertung von {score}", "führt zu einer Bewertung von {score}"),
+    "Marked.6": ("ist eine Ungenauigkeit", "ist nicht der genaueste Zug"),
+    "Marked.2": ("ist ein Fehler",),
+    "Marked.4": ("ist ein grober Fehler", "ist ein Patzer"),
+    "Develops": ("entwickelt {kind:den}", "bringt {kind:den} ins Spiel"),
+    "NearsGoal": (
+        "bringt den Bauern bis auf {squares} Felder an die Umwandlung heran",
+        "lässt dem Freibauern noch {squares} Felder",
+    ),
+    "Names": ("ergibt „{opening}“", "führt zu „{opening}“"),
+    "OnlyMate": (
+        "ist der einzige Zug, der sofort mattsetzt",
+        "setzt als einziger Zug sofort matt",
+    ),
+    "NoEscape": (
+        "lässt dem König kein Feld: {why}",
+        "nimmt dem König alle Felder: {why}",
+    ),
+    "Keeps.2": ("hält den Gewinn fest", "lässt {mover} auf Gewinn stehen"),
+    "Keeps.1": ("bewahrt den Vorteil", "lässt {mover} besser stehen"),
+    "Keeps.0": ("hält das Gleichgewicht", "hält die Partie im Gleichgewicht"),
+}
+
+# Texts in simpler words, for the beginner's level.
+BEGINNER: dict[str, tuple[str, ...]] = {
+    "Fork": ("greift {targets:den} gleichzeitig an: eine Gabel", "gabelt {targets:den}"),
+    "Pins": (
+        "fesselt {piece:den}: Zieht {piece:er} weg, kann dahinter {to:der} geschlagen werden",
+        "fesselt {piece:den} an {to:den}",
+    ),
+    "Pins.king": (
+        "fesselt {piece:den}: {piece:Er} darf nicht ziehen, sonst stünde der König im Schach",
+        "fesselt {piece:den} an {to:den}",
+    ),
+    "Skewers": ("spießt {front:den} auf: Weicht {front:er} aus, fällt dahinter {behind:der}",),
+    "guards": (
+        "deckt {piece:den}, {piece:welchen} {by:der} angreift",
+        "schützt {piece:den} vor {by:dem}",
+        "verteidigt {piece:den} gegen den Angriff {by:des}",
+    ),
+    "Wins.exchange": ("gewinnt einen Turm für eine Leichtfigur",),
+}
