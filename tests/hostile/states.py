@@ -1,4 +1,4 @@
-"""Files that long work leaves behind: journals, checkpoints, calibrations, a learning run."""
+"""Files that work leaves behind: journals, checkpoints, a learning run, games of a coach, books."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kibitz.coach.tree import MARK
 from kibitz.core.errors import KibitzError
+from kibitz.core.files import with_ending, without_ending
 from kibitz.core.settings import dump
 from kibitz.search.bestfirst.worker import Calibration, write_calibration
 from kibitz.train import checkpoint
@@ -66,6 +68,32 @@ def _decoder() -> bytes:
     return out.getvalue()
 
 
+def _of_a_coach(folder: Path) -> Sequence[Target]:
+    """A player's database, a tree of openings and a Polyglot book."""
+    games, tree, book = folder / "own.pgn", folder / "some.tree", folder / "some.bin"
+    games.write_text(GAME.replace('"a"]', '"a"]\n[White "Ann"]\n[Black "Ben"]', 1))
+    database = folder / "games.db"
+    for command in (
+        f"coach add {games} --player Ann --database {database}",
+        f"coach analyse --nodes 20 --network material --workers 1 --database {database}",
+        f"coach tree {games} -o {tree}",
+        f"coach tree {games} -o {book} --fewest 1",
+    ):
+        answer = run_command(command.split())
+        assert answer.code == 0, (command, answer.told)
+    arrays = without_ending(tree.read_bytes(), MARK)
+    show = "coach tree FILE --moves e4"
+    return [
+        file_target("some.tree", arrays, show, lambda body: with_ending(body, MARK)),
+        file_target("some.tree", tree.read_bytes(), show),
+        file_target("some.bin", book.read_bytes(), show),
+        *(
+            file_target("games.db", database.read_bytes(), f"{command} --database FILE")
+            for command in ("coach profile --games 1", "coach tree", "coach deck -o OUT.pgn")
+        ),
+    ]
+
+
 def targets(folder: Path) -> Sequence[Target]:
     """What a match, a training and a learning run have left, and what goes on from it."""
     run_command([*MATCH.split(), str(folder / "match")])
@@ -87,6 +115,7 @@ def targets(folder: Path) -> Sequence[Target]:
         file_target("some.words", _decoder(), SPEAK),
         file_target("bins.json", calibration, f"{search} BestFirstFile=FILE"),
         file_target("games.pgn", GAME.encode(), f"annotate FILE -o OUT.pgn {FEW}", most=2000),
+        *_of_a_coach(folder),
     ]
 
 
