@@ -3,8 +3,8 @@
 A form is asked for behind a colon, by the word that a man's noun would have there:
 {piece:der} Springer, {piece:den}, {piece:dem}, {piece:des}; {piece:er}, {piece:ihn};
 {piece:welcher} and {piece:welchen} for the relative pronoun; {piece:vom}, {piece:beim};
-{side:weiße}, {side:weißen} for the adjective of a side; {kind:stem} for compounds. With a capital
-it begins a sentence.
+{kind:einen}; {side:weiße}, {side:weißen} for the adjective of a side; {kind:stem} for compounds.
+With a capital it begins a sentence.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def noun(kind: int, where: str = "") -> Phrase:
     """A kind of piece; with the article it may stand on a square."""
     words = FEMININE if kind == QUEEN else MASCULINE
     forms = {**words, "stem": NOUNS[kind][-1]}
+    forms["einen"] = f"{'eine' if kind == QUEEN else 'einen'} {NOUNS[kind][1]}"
     for word, two in (("vom", "von der"), ("beim", "bei der")):
         forms[word] = f"{two if kind == QUEEN else word} {NOUNS[kind][2]}{where}"
     for case, form in zip(CASES, NOUNS[kind], strict=False):

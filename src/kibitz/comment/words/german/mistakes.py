@@ -32,6 +32,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Jetzt ist {reply} möglich.",
         "Das läuft in {reply} hinein.",
     ),
+    "Stalemates": ("Das ist patt, und der Vorteil ist dahin.",),
     "Allows": ("{other} antwortet {line}.", "Die Antwort ist {line}.", "Das Problem ist {line}."),
     "Allows.worth": (
         "Nach {line} ist die Bewertung {has}.",

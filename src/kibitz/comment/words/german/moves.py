@@ -368,6 +368,34 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "bringt eine weitere Figur gegen den {other:weißen} König, sodass nun {count0} auf Felder "
         "neben ihm zielen",
     ),
+    # endings
+    "stalemate_trick": ("bietet {piece:den} an: Das Schlagen wäre patt",),
+    "underpromotes.0": ("verwandelt in {own:einen}, da eine Dame patt setzen würde",),
+    "underpromotes.1": (
+        "verwandelt in {own:einen}, {own:welcher} Schach gibt, anders als eine Dame",
+    ),
+    "underpromotes.2": ("verwandelt in {own:einen}, da eine Dame nicht gewinnen würde",),
+    "zugzwang": ("bringt {side} in Zugzwang: Jeder Zug verliert etwas",),
+    "mutual_zugzwang": (
+        "führt zu gegenseitigem Zugzwang mit {other} am Zug: Wer ziehen muss, verdirbt die Partie",
+    ),
+    "triangulation": (
+        "verliert mit einem Dreiecksmanöver ein Tempo: dieselbe Stellung, mit {other} am Zug",
+    ),
+    "outruns": ("lässt den {other:weißen} König außerhalb des Quadrats des Bauern auf {at}",),
+    "enters_square": ("bringt den König gerade noch ins Quadrat des Bauern auf {at}",),
+    "breakthrough": (
+        "bricht durch: Der Bauer auf {at} wird gegeben, damit ein anderer sich umwandelt",
+    ),
+    "outside_passed": ("verschafft {side} einen entfernten Freibauern auf {at}",),
+    "simplifies": ("vereinfacht in ein gewonnenes Bauernendspiel",),
+    "philidor": (
+        "baut die Philidor-Stellung auf: Der Turm hält den König von dessen sechster Reihe fern",
+    ),
+    "lucena": ("erreicht die Lucena-Stellung, in der ein Brückenbau mit dem Turm gewinnt",),
+    "wrong_bishop": (
+        "lässt einen Läufer der falschen Farbe: Der {side:weiße} König hält die Ecke",
+    ),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("lässt {reply} nicht zu", "verhindert {reply}", "schließt {reply} aus"),
     # where a move leads
