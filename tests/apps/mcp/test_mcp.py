@@ -6,7 +6,9 @@ import io
 import json
 import os
 import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -492,6 +494,22 @@ def test_without_the_extra_the_command_says_which_one(
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     assert main(["mcp"]) == 2
     assert "pip install 'kibitz[mcp]'" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_a_line(folder: Path) -> None:
+    given = lines(folder)
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
+    hello["clientInfo"] = {"name": "test", "version": "1"}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": given.env}
+    with subprocess.Popen([given.command, *given.args], **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"id":1' in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
 
 
 def test_files_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import re
+import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -294,6 +295,8 @@ def serve_lines(service: Service) -> None:
             server = service.server
             await server.run(reading, writing, server.create_initialization_options())
 
+    # What waits for a line cannot be interrupted: Ctrl-C ends the process, which saves nothing.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _warm(service)
     try:
         anyio.run(run)
