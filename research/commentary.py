@@ -36,7 +36,7 @@ from kibitz.comment.check.verdict import (
 )
 from kibitz.comment.claims.faults import faults
 from kibitz.comment.facts import Scene
-from kibitz.comment.select import FEATURES, Memory, kind_of, proved_of
+from kibitz.comment.select import FEATURES, Memory, asides, kind_of, proved_of
 from kibitz.comment.selection import select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError
@@ -178,7 +178,8 @@ def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
     def ask(scene: Scene) -> None:
         named = [find for find in FEATURES if find.__name__ == idea.name]
         claims = chain.from_iterable(find(scene) for find in named)
-        kinds.update(map(kind_of, claims if named else [*proved_of(scene), *faults(scene, ())]))
+        found = claims if named else [*proved_of(scene), *asides(scene), *faults(scene, ())]
+        kinds.update(map(kind_of, found))
 
     scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
     return idea.name in kinds
@@ -192,8 +193,7 @@ def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
 
     scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
     comment = Speaker("club").comment(scene)
-    claims = (*comment.claims, *comment.better, *comment.reply)
-    return idea.name in map(kind_of, claims), comment.text
+    return idea.name in map(kind_of, comment.claims), comment.text
 
 
 # --- commands -------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import chess
 import pytest
 
 from kibitz.comment.analyse import NODES
 from kibitz.comment.claims.endings import ENDING_FINDERS
+from kibitz.comment.claims.ideas import IDEA_FINDERS, TRAPS
 from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
@@ -29,4 +31,12 @@ def test_an_idea_is_proved_where_it_is(engine: Engine, idea: Idea) -> None:
 def test_every_idea_has_true_and_false_positions() -> None:
     for true in (True, False):
         named = {one.name for one in IDEAS if one.true is true}
-        assert named >= {find.__name__ for find in ENDING_FINDERS}
+        assert named >= {find.__name__ for find in (*ENDING_FINDERS, *IDEA_FINDERS)}
+    assert len(IDEAS) >= 100
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_moves_of_a_trap_are_legal(name: str) -> None:
+    board = chess.Board()
+    for move in TRAPS[name].split():
+        board.push_san(move)

@@ -13,7 +13,7 @@ import pytest
 
 from kibitz.comment import claims
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes, outlook
+from kibitz.comment.claims import grades, ideas, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -91,6 +91,8 @@ GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
 HEAVY = "3R4/5pk1/6p1/8/P7/2q5/5Q2/7K w - - 0 39"
 GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
 LEVEL = seen_by(lambda _board, _times: seen(0.0))
+NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
+TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
 Told = tuple[Claim, Scene, list[Scene]]
@@ -133,6 +135,32 @@ CASES: list[Told] = [
         tactic.DoubleCheck(unit("Nf6"), unit("Re1")),
         scene(DISCOVERS, "Nf6+"),
         [scene(DISCOVERS, "Ng5+")],
+    ),
+    # The bishop is at home; nothing is missing before the king.
+    (
+        fault.CastlesInto(3),
+        scene("2kr3r/ppp2p1p/3b1q2/8/7n/2NP4/PPP1BP1P/R1BQK2R w KQ - 0 1", "O-O"),
+        [
+            scene("2kr1b1r/ppp2p1p/5q2/8/7n/2NP4/PPP1BP1P/R1BQK2R w KQ - 0 1", "O-O"),
+            scene("2kr3r/ppp2p1p/3b1q2/8/7n/2NP4/PPP1BPPP/R1BQK2R w KQ - 0 1", "O-O"),
+        ],
+    ),
+    # Another move is the best; what is taken so is no loss.
+    (
+        ideas.Fails(
+            Step(chess.Move.from_uci("c6e5"), "18...Nxe5"),
+            Step(chess.Move.from_uci("b5c7"), "19.Nxc7"),
+        ),
+        replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=TAKES),
+        [
+            replace(scene(NATURAL, "Qb8", seen(0.7, "c7d7"), seen(-0.7)), analysis=TAKES),
+            replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=LEVEL),
+        ],
+    ),
+    (
+        ideas.Springs("Fool's Mate"),
+        scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2", "Qh4#"),
+        [scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P1P/PPPPP3/RNBQKBNR b KQkq - 0 2", "Qh4#")],
     ),
     # White is worse anyway, or the king has a square.
     (

@@ -22,6 +22,7 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
+from kibitz.comment.claims.ideas import IDEA_FINDERS, IDEAS, fails, rescues, springs
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import changes
@@ -41,8 +42,9 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **outcomes.WEIGHTS,
     **grades.WEIGHTS,
     **GIVEN,
+    **IDEAS,
 }
-FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS}
+FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
 # The same by the names of finders.
 FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
@@ -61,7 +63,7 @@ WINS_APART = 6  # plies between two claims that material is won by the same side
 MUST_PAY = (
     *(tactic.Fork, tactic.Skewers, tactic.Traps, tactic.Discovers, tactic.Deflects),
     *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
-    tactic.TakesLoose,
+    *(tactic.TakesLoose, tactic.XRay),
 )
 # What depends on a search is proved again by a deeper one.
 JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
@@ -84,6 +86,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Discovers DoubleCheck",
         "PawnEnding QueensLeave trades_ahead imbalance",
         "Wins Nets Threatens chases",
+        "Fails GivesUp",
         "Seventh TakesFile doubled_rooks",
         "PassedPawn PassedPawnAdvances connected_passed",
         "opens_file OpensKing TakesFile strikes",
@@ -307,8 +310,13 @@ def worth_saying(
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
-        return ranked(scene, mates, memory, level)[:1]
-    return ranked(scene, [*proved_of(scene), *more], memory, level)[:most]
+        return ranked(scene, [*springs(scene), *mates], memory, level)[:1]
+    return ranked(scene, [*proved_of(scene), *asides(scene), *more], memory, level)[:most]
+
+
+def asides(scene: Scene) -> list[Claim]:
+    """What is said of a move that was made, and not of one that was not, proved."""
+    return [*fails(scene), *rescues(scene)]
 
 
 def proved_of(scene: Scene) -> list[Claim]:
@@ -316,7 +324,7 @@ def proved_of(scene: Scene) -> list[Claim]:
     if "proved" not in scene.known:
         gives = confirmed_sacrifice(scene)
         found: list[Claim] = [gives] if gives else []
-        found += [*motifs(scene), *merits(scene), *changes(scene)]
+        found += [*springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
         found += [feature for find in FEATURES for feature in find(scene)]
         scene.known["proved"] = [
             claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)

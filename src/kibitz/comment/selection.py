@@ -12,6 +12,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, balance, phase
@@ -33,7 +34,7 @@ def select(scene: Scene, memory: Memory, level: Level, sparing: bool = False) ->
         return _criticism(scene, level)
     grade = grades.grade_of(scene)
     if sparing and grade in QUIET:
-        return Selection()
+        return Selection(tuple(springs(scene)))
     praised = grade is not None and bool(grade.mark)
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
     if sparing and not praised and len(chosen) == 1 and is_slight(chosen[0], level):
@@ -202,6 +203,7 @@ def _refuted(scene: Scene) -> Scene:
 HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
+    fault.CastlesInto,
 )
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known

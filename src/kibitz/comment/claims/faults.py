@@ -19,7 +19,9 @@ from kibitz.comment.claims.merits import (
     Wins,
     shortest_mate,
 )
+from kibitz.comment.claims.outcomes import exposure
 from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.facts import Scene, Unit, balance, played, taken_by
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
@@ -135,6 +137,19 @@ class Stalemates(Claim):
     def proved(self, scene: Scene) -> bool:
         """The other side has no move, and stood worse."""
         return scene.after.is_stalemate() and scene.had is not None and scene.had.value >= BETTER
+
+
+@dataclass(frozen=True)
+class CastlesInto(Claim):
+    """The king has castled to where the other side attacks."""
+
+    pieces: int  # that attack squares beside it
+
+    def proved(self, scene: Scene) -> bool:
+        """There are three or more, and a pawn before the king is missing."""
+        near = len(near_king(scene.after, not scene.mover))
+        bare = exposure(scene.after, scene.mover) > 0
+        return scene.before.is_castling(scene.move) and bare and self.pieces == near >= NEAR_KING
 
 
 @dataclass(frozen=True)
@@ -309,6 +324,7 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     if target is not None:
         yield EnPrise(scene.piece, reply)
         yield Abandons(scene.piece, target, reply)
+    yield CastlesInto(len(near_king(scene.after, not scene.mover)))
     threat = threat_of(scene, scene.reply)
     if threat is not None:
         yield Overlooks(reply, tuple(one for one in (*why, Wins((), ())) if one.proved(threat)))

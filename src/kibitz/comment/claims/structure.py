@@ -104,12 +104,13 @@ def _hanging(board: chess.Board, white: bool) -> tuple[Unit, ...]:
 def bad_bishop(scene: Scene) -> Iterator[Feature]:
     """A side's only bishop has three own pawns on its colour that enemy pawns block."""
     for white in (True, False):
-        bad, count = _bad(scene.after, white)
-        if bad and count > _bad(scene.before, white)[1] < 3 and not scene.taken:
+        bad, count = fixed_pawns(scene.after, white)
+        if bad and count > fixed_pawns(scene.before, white)[1] < 3 and not scene.taken:
             yield Feature(bad_bishop, white, (bad,), counts=(count,))
 
 
-def _bad(board: chess.Board, white: bool) -> tuple[Unit | None, int]:
+def fixed_pawns(board: chess.Board, white: bool) -> tuple[Unit | None, int]:
+    """A side's bad bishop, and how many of its pawns are fixed on the bishop's colour."""
     bishops = list(board.pieces(chess.BISHOP, white))
     if len(bishops) != 1:
         return None, 0
@@ -301,12 +302,12 @@ def closes_in(scene: Scene) -> Iterator[Feature]:
     king = scene.after.king(not scene.mover)
     if king is None or not chess.BB_KING_ATTACKS[king] & scene.after.attacks_mask(scene.landed):
         return
-    now, had = (_near_king(board, scene.mover) for board in (scene.after, scene.before))
+    now, had = (near_king(board, scene.mover) for board in (scene.after, scene.before))
     if scene.piece in now and len(now) > len(had) and len(now) >= NEAR_KING:
         yield Feature(closes_in, scene.mover, (scene.piece,), counts=(len(now),))
 
 
-def _near_king(board: chess.Board, white: bool) -> list[Unit]:
+def near_king(board: chess.Board, white: bool) -> list[Unit]:
     """Pieces of a side, not pawns nor the king, that attack squares beside the other king."""
     king = board.king(not white)
     assert king is not None

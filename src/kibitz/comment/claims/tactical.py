@@ -437,6 +437,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     RemovesGuard: Weights(0.8, 0.85, 0.7),
     Interferes: Weights(0.7, 0.9, 0.9),
     Intermezzo: Weights(0.6, 0.85, 0.85),
+    XRay: Weights(0.5, 0.7, 0.7),
     Clears: Weights(0.4, 0.6, 0.7),
     Pins: Weights(0.7, 0.5, 0.3),
     UsesPin: Weights(0.7, 0.65, 0.45),

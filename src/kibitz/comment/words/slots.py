@@ -97,7 +97,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".half"
         case changed.Seventh() if not scene.mover:
             name += ".black"
-        case Feature(name="underpromotes", counts=(number,)):
+        case Feature(name="underpromotes" | "quiet_killer" | "weak_squares", counts=(number,)):
             name += f".{number}"
     return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
 

@@ -29,6 +29,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
     "Stalemates": ("This is stalemate, and the better game is gone.",),
+    "CastlesInto": ("This castles into an attack: {pieces} pieces look at the king's squares.",),
     "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
     "Allows.worth": (
         "After {line} the score is {has}.",

@@ -311,6 +311,20 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "philidor": ("sets up Philidor's defence: the rook keeps the king from its sixth rank",),
     "lucena": ("reaches the Lucena position, in which a bridge by the rook wins",),
     "wrong_bishop": ("leaves a bishop of the wrong colour: {side}'s king holds the corner",),
+    # ideas
+    "dominates": ("leaves {piece} without a safe move",),
+    "desperado": ("sells the {kind} as dearly as it can, as it is lost anyway",),
+    "windmill": ("starts a windmill: one discovered check after the other",),
+    "quiet_killer.1": ("is a quiet move after which mate cannot be stopped",),
+    "quiet_killer.0": ("is a quiet move that wins by force, though it takes nothing",),
+    "Fails": ("is better than {step}, which fails to {reply}",),
+    "Springs": ("springs the {opening}",),
+    "minority_attack": ("carries on the minority attack: two pawns against three",),
+    "good_knight": ("leaves {mover} with a good knight against a bad bishop",),
+    "weak_squares.0": ("leaves the dark squares around {side}'s king weak",),
+    "weak_squares.1": ("leaves the light squares around {side}'s king weak",),
+    "opens_centre": ("opens the {file}-file against the king in the centre",),
+    "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
     # where a move leads

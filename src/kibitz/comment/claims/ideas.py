@@ -1,0 +1,321 @@
+"""Ideas beyond the plain motifs: quiet moves that win, moves that fail, plans, traps by name.
+
+See `features`; what depends on a search is asked of the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import chess
+
+from kibitz.comment import force
+from kibitz.comment.claims.claim import Claim, Step, Weights, passed, step
+from kibitz.comment.claims.features import MINOR, Feature, Finder
+from kibitz.comment.claims.merits import (
+    CENTIPAWNS,
+    LEAST,
+    LEAST_THREAT,
+    LONGEST_MATE,
+    gain_of,
+    is_borne_out,
+    longest_defence,
+)
+from kibitz.comment.claims.outcomes import Draws, drawn
+from kibitz.comment.claims.structure import fixed_pawns
+from kibitz.comment.facts import (
+    WORTH,
+    Scene,
+    Unit,
+    balance,
+    is_half_open,
+    phase,
+    played,
+    taken_by,
+    unit,
+    units,
+)
+
+BEHIND = 2  # pawns' worth from which a draw is a rescue
+COSTS = 0.25  # winning chances that a natural move loses
+PIECE = 300  # centipawns that a quiet move wins
+
+# --- tactics --------------------------------------------------------------------------------------
+
+
+def dominates(scene: Scene) -> Iterator[Feature]:
+    """A piece that nothing attacks can go nowhere without being lost."""
+    if scene.after.is_check():
+        return
+    rest = passed(scene.before)
+    for target in units(scene.after, not scene.mover):
+        home = target.square >> 3 == (0 if target.white else 7)
+        if target.kind in (chess.PAWN, chess.KING) or (home and phase(scene.after) != "endgame"):
+            continue
+        if scene.after.attackers_mask(scene.mover, target.square):
+            continue
+        if _is_dominated(scene.after, target) and not (rest and _is_dominated(rest, target)):
+            yield Feature(dominates, scene.mover, (target,))
+
+
+def _is_dominated(board: chess.Board, piece: Unit) -> bool:
+    """Whether a piece of the side to move has moves, and loses by each of them."""
+    moves = list(board.generate_legal_moves(from_mask=chess.BB_SQUARES[piece.square]))
+    return len(moves) > 1 and all(_loses(board, move) for move in moves)
+
+
+def _loses(board: chess.Board, move: chess.Move) -> bool:
+    """Whether the piece that moves is lost for less than it is worth."""
+    took = taken_by(board, move)
+    least = LEAST_THREAT + (CENTIPAWNS.get(took.kind, 0) if took else 0)
+    return force.loss_on(played(board, move), move.to_square) >= least
+
+
+def desperado(scene: Scene) -> Iterator[Feature]:
+    """A piece that is lost wherever it goes takes something first, and no other way brings more."""
+    before, square, taken = scene.before, scene.move.from_square, scene.taken
+    if taken is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
+        return
+    if force.loss_on(before, square) < LEAST_THREAT or taken.worth >= scene.piece.worth:
+        return
+    if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
+        return
+    others = before.generate_legal_moves(from_mask=chess.BB_SQUARES[square])
+    for move in others:
+        took, cost = taken_by(before, move), force.loss_on(played(before, move), move.to_square)
+        if cost < LEAST_THREAT or (took is not None and took.worth > taken.worth):
+            return
+    yield Feature(desperado, scene.mover, (scene.piece, taken))
+
+
+def windmill(scene: Scene) -> Iterator[Feature]:
+    """A discovered check; the piece goes back with check, and the next one is discovered again."""
+    moves, boards = scene.follow, scene.boards
+    if len(moves) < 4 or scene.taken is None or not _discovers(scene.after, scene.landed):
+        return
+    back = moves[1].from_square == scene.landed and moves[1].to_square == scene.move.from_square
+    again = moves[3].from_square == scene.move.from_square
+    if back and again and boards[3].is_check() and _discovers(boards[5], moves[3].to_square):
+        yield Feature(windmill, scene.mover, (scene.piece,))
+
+
+def _discovers(board: chess.Board, moved: int) -> bool:
+    return board.is_check() and not board.checkers_mask() & chess.BB_SQUARES[moved]
+
+
+def quiet_killer(scene: Scene) -> Iterator[Feature]:
+    """A move that takes nothing and gives no check where others do, and yet mates or wins a piece.
+
+    `counts` are 1 for mate.
+    """
+    before, mate = scene.before, scene.has.mate if scene.has else None
+    if scene.taken or scene.move.promotion or before.is_check() or scene.after.is_check():
+        return
+    if not any(before.gives_check(one) or before.is_capture(one) for one in before.legal_moves):
+        return
+    if mate is not None and -LONGEST_MATE <= mate < 0 and longest_defence(scene.after, -mate):
+        yield Feature(quiet_killer, scene.mover, counts=(1,))
+        return
+    hangs = force.loss_on(before, scene.move.from_square) >= LEAST
+    if gain_of(scene) >= PIECE and not hangs and is_borne_out(scene):
+        yield Feature(quiet_killer, scene.mover, counts=(0,))
+
+
+@dataclass(frozen=True)
+class Fails(Claim):
+    """A recapture, or the largest capture, suggests itself and is not played as it loses."""
+
+    step: Step
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply to it mates or wins material, and the move made is far better."""
+        return self in fails(scene)
+
+
+def fails(scene: Scene) -> list[Fails]:
+    """Why the move that suggests itself is not the best one."""
+    had, before = scene.had, scene.before
+    if had is None or scene.has is None or had.line[:1] != (scene.move,) or scene.taken:
+        return []
+    natural = _natural(scene)
+    lost = None if natural is None else force.gain(before, natural)
+    if natural is None or lost is None:
+        return []
+    after = played(before, natural)
+    kept = force.gain(before, scene.move)
+    if kept is None or kept - lost < LEAST_THREAT or lost > -LEAST_THREAT:
+        return []
+    look = scene.analysis.deeper(after)
+    if look is None or not look.line or look.value < COSTS - had.value:
+        return []
+    return [Fails(step(before, natural), step(after, look.line[0]))]
+
+
+def _natural(scene: Scene) -> chess.Move | None:
+    """The recapture by what is worth least, or a capture of a piece that is worth no less."""
+    found, before = [], scene.before
+    last = scene.last.to_square if scene.last is not None and scene.last_took else None
+    for move in before.legal_moves:
+        took, by = taken_by(before, move), unit(before, move.from_square)
+        back = move.to_square == last
+        if took is not None and (back or by.worth <= took.worth > WORTH[chess.PAWN]):
+            found.append((back, took.worth, -by.worth, move.uci(), move))
+    return max(found)[-1] if found else None
+
+
+def rescues(scene: Scene) -> list[Draws]:
+    """A draw by stalemate, perpetual check or repetition for a side that is behind."""
+    return drawn(scene) if balance(scene.after, scene.mover) <= -BEHIND else []
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def minority_attack(scene: Scene) -> Iterator[Feature]:
+    """The b-pawn goes to its fourth or fifth rank, beside the a-pawn alone, against three pawns."""
+    board, white, by = scene.after, scene.mover, scene.piece
+    rank = by.square >> 3 if white else 7 - (by.square >> 3)
+    if by.kind != chess.PAWN or by.square & 7 != 1 or rank not in (3, 4) or scene.taken:
+        return
+    if phase(board) == "endgame" or scene.move.from_square & 7 != 1:
+        return
+    wing = [chess.BB_FILES[file] & board.pawns for file in range(3)]
+    own = [(one & board.occupied_co[white]).bit_count() for one in wing]
+    theirs = [(one & board.occupied_co[not white]).bit_count() for one in wing]
+    if own == [1, 1, 0] and sum(theirs) == 3 and theirs[2] and is_half_open(board, 2, white):
+        yield Feature(minority_attack, white)
+
+
+def good_knight(scene: Scene) -> Iterator[Feature]:
+    """A trade leaves a knight against a bishop that three own pawns on its colour shut in."""
+    new = scene.taken is not None and not _good_knight(scene.before, scene.mover)
+    ends = scene.boards[2:4]  # once it was taken back
+    if new and ends and all(_good_knight(board, scene.mover) for board in ends):
+        bishop = scene.after.pieces(chess.BISHOP, not scene.mover).pop()
+        yield Feature(good_knight, scene.mover, (unit(scene.after, bishop),))
+
+
+def _good_knight(board: chess.Board, white: bool) -> bool:
+    minors = [[len(board.pieces(kind, side)) for kind in MINOR] for side in (white, not white)]
+    return minors == [[1, 0], [0, 1]] and fixed_pawns(board, not white)[0] is not None
+
+
+def weak_squares(scene: Scene) -> Iterator[Feature]:
+    """The bishop that guarded the holes beside a castled king is traded, and ours on them is left.
+
+    `counts` are 1 for light squares.
+    """
+    taken, white = scene.taken, scene.mover
+    king = scene.after.king(not white)
+    if taken is None or taken.kind != chess.BISHOP or king is None or len(scene.boards) < 4:
+        return
+    shade = chess.BB_LIGHT_SQUARES
+    light = bool(chess.BB_SQUARES[taken.square] & shade)
+    shade = shade if light else chess.BB_DARK_SQUARES
+    home = 7 if white else 0
+    ring = chess.BB_KING_ATTACKS[king] & shade & chess.BB_RANKS[6 if white else 1]
+    third = chess.BB_RANKS[5 if white else 2] & shade
+    wing = sum(chess.BB_FILES[file] for file in ((5, 6, 7) if king & 7 >= 5 else (0, 1, 2)))
+    for board in scene.boards[1:4]:
+        theirs, pawns = board.occupied_co[not white], board.pieces_mask(chess.PAWN, not white)
+        hole = ring & wing & ~theirs
+        held = any(
+            chess.BB_PAWN_ATTACKS[white][square] & pawns
+            for square in chess.scan_forward(third & wing)
+        )
+        ours = board.pieces_mask(chess.BISHOP, white) & shade
+        left = board.pieces_mask(chess.BISHOP, not white) & shade
+        if not (hole and ours) or held or left or king >> 3 != home or king & 7 in (3, 4):
+            return
+    if scene.after.queens & scene.after.occupied_co[white]:
+        yield Feature(weak_squares, not white, counts=(int(light),))
+
+
+def opens_centre(scene: Scene) -> Iterator[Feature]:
+    """The file of a king that has not castled loses its last pawn, and heavy pieces can use it."""
+    king, white = scene.after.king(not scene.mover), scene.mover
+    if king not in (CENTRE_KINGS[white]) or len(scene.boards) < 4 or king is None:
+        return
+    file = chess.BB_FILES[king & 7]
+    heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[white]
+    if not scene.before.pawns & file or not heavy or not scene.after.queens:
+        return
+    if all(one.king(not white) == king and not one.pawns & file for one in scene.boards[1:4]):
+        yield Feature(opens_centre, white, square=king)
+
+
+CENTRE_KINGS = {True: (chess.D8, chess.E8), False: (chess.D1, chess.E1)}  # of the other side
+
+
+# --- traps of the opening -------------------------------------------------------------------------
+
+# By name the moves up to the one that springs them.
+TRAPS = {
+    "Fool's Mate": "f3 e5 g4 Qh4#",
+    "Scholar's Mate": "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#",
+    "Légal Trap": "e4 e5 Nf3 d6 Bc4 Bg4 Nc3 g6 Nxe5",
+    "Blackburne Shilling Trap": "e4 e5 Nf3 Nc6 Bc4 Nd4 Nxe5 Qg5",
+    "Noah's Ark Trap": "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 d6 d4 b5 Bb3 Nxd4 Nxd4 exd4 Qxd4 c5 Qd5 Be6 Qc6+"
+    " Bd7 Qd5 c4",
+    "Mortimer Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 d3 Ne7 Nxe5 c6",
+    "Fishing Pole Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O Ng4 h3 h5 hxg4 hxg4 Ne1 Qh4",
+    "Stafford Gambit trap": "e4 e5 Nf3 Nf6 Nxe5 Nc6 Nxc6 dxc6 d3 Bc5 Bg5 Nxe4",
+    "Elephant Trap": "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 cxd5 exd5 Nxd5 Nxd5",
+    "Lasker Trap": "d4 d5 c4 e5 dxe5 d4 e3 Bb4+ Bd2 dxe3 Bxb4 exf2+ Ke2 fxg1=N+",
+    "Rubinstein Trap": "d4 d5 Nf3 Nf6 c4 e6 Bg5 Nbd7 e3 Be7 Nc3 O-O Rc1 Re8 Qc2 a6 cxd5 exd5 Bd3"
+    " c6 O-O Ne4 Bf4 f5 Nxd5",
+    "Kieninger Trap": "d4 Nf6 c4 e5 dxe5 Ng4 Bf4 Nc6 Nf3 Bb4+ Nbd2 Qe7 a3 Ngxe5 axb4 Nd3#",
+    "Englund Gambit trap": "d4 e5 dxe5 Nc6 Nf3 Qe7 Bf4 Qb4+ Bd2 Qxb2 Bc3 Bb4",
+    "Monticelli Trap": "d4 Nf6 c4 e6 Nf3 Bb4+ Bd2 Bxd2+ Qxd2 b6 g3 Bb7 Bg2 O-O Nc3 Ne4 Qc2 Nxc3"
+    " Ng5",
+    "Siberian Trap": "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3 Nd4",
+    "Magnus Smith Trap": "e4 c5 Nf3 d6 d4 cxd4 Nxd4 Nf6 Nc3 Nc6 Bc4 g6 Nxc6 bxc6 e5",
+}
+
+
+@dataclass(frozen=True)
+class Springs(Claim):
+    """A move springs a trap of the opening that has a name."""
+
+    opening: str
+
+    def proved(self, scene: Scene) -> bool:
+        """The position after it is the one of the trap."""
+        return _traps().get(scene.after.epd()) == self.opening
+
+
+@cache
+def _traps() -> dict[str, str]:
+    """The names by position."""
+    found = {}
+    for name, moves in TRAPS.items():
+        board = chess.Board()
+        for move in moves.split():
+            board.push_san(move)
+        found[board.epd()] = name
+    return found
+
+
+def springs(scene: Scene) -> list[Springs]:
+    """The trap that a move springs, if it has a name."""
+    name = _traps().get(scene.after.epd())
+    return [Springs(name)] if name else []
+
+
+IDEA_FINDERS: dict[Finder, Weights] = {
+    dominates: Weights(0.6, 0.66, 0.66, sharp=True, like="Traps"),
+    desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
+    windmill: Weights(0.9, 0.92, 0.92, sharp=True, like="Discovers DoubleCheck Wins Nets"),
+    quiet_killer: Weights(0.96, 0.96, 0.95, sharp=True, like="OnlyGood OnlyMove Wins Nets"),
+    minority_attack: Weights(0.5, 0.6, 0.62, like="gains_space strikes backs_up"),
+    good_knight: Weights(0.5, 0.62, 0.64, like="bad_bishop"),
+    weak_squares: Weights(0.45, 0.6, 0.62, drawback=True, like="BishopPair"),
+    opens_centre: Weights(0.5, 0.58, 0.56, sharp=True, like="opens_file"),
+}
+IDEAS: dict[type[Claim], Weights] = {
+    Fails: Weights(0.6, 0.7, 0.7),
+    Springs: Weights(0.98, 0.98, 0.98),
+}
