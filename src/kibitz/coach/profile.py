@@ -323,14 +323,14 @@ def findings(games: Sequence[Played], people: People) -> list[Finding]:
 
     Games without the player's rating are left out. The interval is that of a mean of differences.
     """
-    found: dict[str, list[tuple[bool, float, Played, Chance]]] = defaultdict(list)
+    by_name: dict[str, list[tuple[bool, float, Played, Chance]]] = defaultdict(list)
     for game in games:
         rating = game.game.white_rating if game.game.side == WHITE else game.game.black_rating
         if rating is not None and game.chances:
             for chance, share in zip(game.chances, _shares(game, rating, people), strict=True):
                 for name in (ALL, *chance.motifs):
-                    found[name].append((chance.was_played, share, game, chance))
-    order = sorted(found.items(), key=lambda item: (item[0] != ALL, -len(item[1]), item[0]))
+                    by_name[name].append((chance.was_played, share, game, chance))
+    order = sorted(by_name.items(), key=lambda item: (item[0] != ALL, -len(item[1]), item[0]))
     return [_finding(name, rows) for name, rows in order]
 
 

@@ -120,7 +120,7 @@ def blunder_filtered_policy(report: Report, shares: Shares, level: HumanLevel) -
         - level.caution * (best - row.value)
         for row in rows
     ]
-    powers = [math.exp(one - max(odds)) for one in odds]
+    powers = [math.exp(odd - max(odds)) for odd in odds]
     return {row.move: power / sum(powers) for row, power in zip(rows, powers, strict=True)}
 
 

@@ -61,7 +61,7 @@ def exchanges(
     float64 are zero: two trees of partial sums over the ranks seen so far (Fenwick's).
     """
     size = counts.shape[0] - 1
-    found, seen, total = 0.0, 0, 0.0
+    swaps, seen, total = 0.0, 0, 0.0
     for i in range(ranks.shape[0]):
         # What was seen with at most this rank; the rest was seen too early.
         count, weight, at = 0, 0.0, ranks[i] + 1
@@ -69,10 +69,10 @@ def exchanges(
             count += counts[at]
             weight += sums[at]
             at &= at - 1
-        found += (total - weight) + (seen - count) * weights[i]
+        swaps += (total - weight) + (seen - count) * weights[i]
         seen, total, at = seen + 1, total + weights[i], ranks[i] + 1
         while at <= size:
             counts[at] += 1
             sums[at] += weights[i]
             at += at & -at
-    return found
+    return swaps

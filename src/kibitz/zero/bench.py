@@ -73,11 +73,11 @@ class _Timed:
     def keep_part(self, seat: Seat) -> None:
         """Count a game that goes on, and of its next move as much as has been searched."""
         self.keep(seat.finished())
-        known, target = int(seat.record.known), int(seat.record.target)
-        if seat.searches and seat.record.searching and target > known:
-            done = seat.search.visits - known
+        before, target = int(seat.record.known), int(seat.record.target)
+        if seat.searches and seat.record.searching and target > before:
+            done = seat.search.visits - before
             with self._lock:
-                self.moves += done / (target - known)
+                self.moves += done / (target - before)
                 self.playouts += done
 
 

@@ -183,16 +183,16 @@ class Learn:
     @property
     def growth(self) -> list[tuple[int, str]]:
         """Generations in which a wider network begins, and its size, in order."""
-        found: list[tuple[int, str]] = []
+        growth: list[tuple[int, str]] = []
         for text in self.grow:
             generation, colon, size = text.partition(":")
             if not colon or not generation.isdecimal() or int(generation) < 2:
                 fix = "write 20:sparse-128x64-threats, generations from 2"
                 raise ConfigError("learn.grow", value=text, fix=fix)
-            if int(generation) in dict(found):
+            if int(generation) in dict(growth):
                 raise ConfigError("learn.grow", value=text, fix="give one size for a generation")
-            found.append((int(generation), size))
-        return sorted(found)
+            growth.append((int(generation), size))
+        return sorted(growth)
 
     def size_of(self, generation: int) -> str:
         """The size of a generation's network; 0 has none, and is what learning starts from."""

@@ -187,20 +187,20 @@ def _made_from_the_same(marker: Marker, table: dict[str, Any]) -> bool:
 
 def _damage(states: Mapping[str, FileState]) -> list[str]:
     """Return a line for each file that is no longer what it was."""
-    found = []
+    damage = []
     for path, state in states.items():
         if not Path(path).is_file():
-            found.append(f"{path} is gone, making it again")
+            damage.append(f"{path} is gone, making it again")
         elif not _unchanged(Path(path), state):
-            found.append(f"{path} is damaged, its checksum is another; making it again")
-    return found
+            damage.append(f"{path} is damaged, its checksum is another; making it again")
+    return damage
 
 
 def _unchanged(path: Path, state: FileState) -> bool:
-    found = path.stat()
-    if found.st_size != state.size:
+    status = path.stat()
+    if status.st_size != state.size:
         return False
-    return found.st_mtime_ns == state.modified or state_of(path).sha256 == state.sha256
+    return status.st_mtime_ns == state.modified or state_of(path).sha256 == state.sha256
 
 
 def states_of(files: Iterable[Path]) -> dict[str, FileState]:
@@ -210,8 +210,8 @@ def states_of(files: Iterable[Path]) -> dict[str, FileState]:
 
 def state_of(path: Path) -> FileState:
     """Return what a file is now."""
-    found = path.stat()
-    return _read_state(path, found.st_size, found.st_mtime_ns)
+    status = path.stat()
+    return _read_state(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=100_000)

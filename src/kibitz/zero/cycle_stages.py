@@ -143,7 +143,7 @@ def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
         what = "a cycle sees what is new by files on this machine, not behind a URL"
         raise InputError(what, value=str(settings.data.folders), fix="copy the shards here")
     named = [str(stage.config or used() or ""), settings.distill.teacher, str(start or "")]
-    return [*(Path(one) for one in named if one), *local]
+    return [*(Path(name) for name in named if name), *local]
 
 
 def _train(stage: TrainStage, context: Context) -> list[Path] | None:
@@ -162,17 +162,17 @@ def _averaged(stage: AverageStage, context: Context) -> list[Path]:
     first = max(1, context.iteration - count + 1)
     iterations = range(first, context.iteration + 1)
     made = [context.outputs(stage.network, iteration) for iteration in iterations]
-    found = [outputs[FLOAT] for outputs in made if outputs]
-    if not found:
+    floats = [outputs[FLOAT] for outputs in made if outputs]
+    if not floats:
         raise ConfigError(f"nothing to average: {stage.network} has made no network yet")
-    return found
+    return floats
 
 
 def _average(stage: AverageStage, context: Context) -> list[Path] | None:
     files = _averaged(stage, context)
     networks = [load_network(path) for path in files]
     network, card = networks[-1]
-    states: list[dict[str, Tensor]] = [one.state_dict() for one, _ in networks]
+    states: list[dict[str, Tensor]] = [network.state_dict() for network, _ in networks]
     network.load_state_dict(average_of(states, stage.decay))
     if has_norms(network) and stage.norm_batches:
         network = _with_norms(network, stage, context)
@@ -209,14 +209,14 @@ def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn
 def _opponents(stage: StrengthStage, context: Context) -> list[tuple[str, str]]:
     """Return names and players; the past is left out where there is none."""
     past = {"previous": context.iteration - 1, "first": 1}
-    found = []
+    opponents = []
     for name in stage.opponents:
         if name not in past:
-            found.append((name, name))
+            opponents.append((name, name))
         elif 0 < past[name] < context.iteration:
             files = context.outputs(stage.network, past[name])
-            found += [(name, ",".join([str(files[PLAYING]), *stage.options]))] if files else []
-    return found
+            opponents += [(name, ",".join([str(files[PLAYING]), *stage.options]))] if files else []
+    return opponents
 
 
 def _strength_inputs(stage: StrengthStage, context: Context) -> list[Path]:
@@ -257,7 +257,7 @@ def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop
     if len(results.games) < match.games:
         return False
     pairs, tally = results.pairs(0, 1), results.tally(0, 1)
-    found = of_pairs(pairs)
+    estimate = of_pairs(pairs)
     ours, theirs = match.players
     facts: dict[str, Any] = {
         "player": ours.name,
@@ -270,11 +270,11 @@ def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop
         **tally._asdict(),
         "pentanomial": list(pairs.five),
         # A match won or lost in every game has no Elo, but a bound: see arena/match/elo.py.
-        **{name: getattr(found, name) for name in FOUND},
+        **{name: getattr(estimate, name) for name in FOUND},
     }
     write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
     counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"
-    say(f"{ours.name} against {opponent}, {match.control}: {counts}, Elo {found.text(0)}")
+    say(f"{ours.name} against {opponent}, {match.control}: {counts}, Elo {estimate.text(0)}")
     return True
 
 

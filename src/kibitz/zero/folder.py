@@ -220,7 +220,7 @@ class Folder:
     def all_games(self) -> int:
         """Games of all generations."""
         generations = range(self.newest + 1)
-        return sum(one.games for at in generations for one in self.groups(at).values())
+        return sum(group.games for at in generations for group in self.groups(at).values())
 
     def finished_groups(self) -> set[int]:
         """The numbers of all groups that are finished, of whatever generation."""
@@ -246,8 +246,10 @@ class Folder:
     def put_damaged_aside(self, first: int) -> None:
         """Move shards from a generation on that are damaged out of the way, each with a line."""
         games, folder = self.games(), self.root / "damaged"
-        found = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
-        store = Store([path for path in found if path.parent.name >= f"{first:04}"], f"in {folder}")
+        unread = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
+        store = Store(
+            [path for path in unread if path.parent.name >= f"{first:04}"], f"in {folder}"
+        )
         self._sound |= {Path(str(path)) for path, _ in store.headers()}
         for name in store.damaged:
             new = folder / Path(name).relative_to(games)
@@ -316,11 +318,11 @@ class Folder:
                 path.with_suffix(LOCK).unlink(missing_ok=True)
 
     def _said(self) -> dict[Path, Now]:
-        found = {}
+        records = {}
         for path in sorted((self.root / "processes").glob("*.json")):
             with suppress(FileError):  # it may end between the two lines
-                found[path] = read_record(path, Now, what=NO_RECORD, fix=COPY_BACK)
-        return found
+                records[path] = read_record(path, Now, what=NO_RECORD, fix=COPY_BACK)
+        return records
 
 
 def _begun_in(file: IO[bytes], generation: int) -> bool:
@@ -458,7 +460,8 @@ class Outdated(NamedTuple):
 def positions_by(folder: Folder, generations: int) -> list[int]:
     """Positions in the games of each of so many generations."""
     return [
-        sum(group.positions for group in folder.groups(one).values()) for one in range(generations)
+        sum(group.positions for group in folder.groups(number).values())
+        for number in range(generations)
     ]
 
 
@@ -478,7 +481,7 @@ def outdated(folder: Folder) -> list[Outdated]:
     """
     newest = folder.newest
     first, _ = window_begins(folder, newest + 1)
-    found = []
+    groups = []
     for generation in range(newest + 1):
         kinds = {
             "claims": map(folder.claim_file, folder.groups(generation)),
@@ -491,5 +494,5 @@ def outdated(folder: Folder) -> list[Outdated]:
             files = tuple(sorted(path for path in paths if path.exists()))
             if files and generation < kept.get(what, newest + 1):
                 size = sum(path.stat().st_size for path in files)
-                found.append(Outdated(generation, what, files, size))
-    return found
+                groups.append(Outdated(generation, what, files, size))
+    return groups

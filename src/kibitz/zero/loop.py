@@ -139,7 +139,7 @@ class SelfPlayTable:
 def tuned(folder: Folder, settings: LearnSettings, generation: int) -> SelfPlay:
     """The settings of a generation's games, which follow from the games of those before."""
     learn, changed = settings.learn, settings.selfplay
-    before = [[*folder.groups(one).values()] for one in range(generation)]
+    before = [[*folder.groups(number).values()] for number in range(generation)]
     games = sum(group.games for groups in before for group in groups)
     if learn.doubling:
         name = "playouts" if changed.kind == "mcts" else "nodes"
@@ -222,7 +222,7 @@ def _placed(settings: TrainingSettings, root: Path) -> TrainingSettings:
     return replace(
         settings,
         run=replace(run, output=root / run.output, network=network),
-        data=replace(data, folders=tuple(str(root / one) for one in data.folders)),
+        data=replace(data, folders=tuple(str(root / name) for name in data.folders)),
         distill=replace(settings.distill, teacher=str(root / teacher) if teacher else ""),
     )
 

@@ -57,7 +57,7 @@ def match(
         concurrency=work.cores,
     )
     header = setup.header()
-    places = tuple(anywhere(work.folder, one) for one in header.players)
+    places = tuple(anywhere(work.folder, player) for player in header.players)
     header = msgspec.structs.replace(header, players=places)
     digest = hashlib.sha256(msgspec.json.encode(header)).hexdigest()[:8]
     with Journal(header, work.folder.root / "matches" / f"{name}-{digest}.jsonl") as journal:
@@ -113,7 +113,7 @@ def due(folder: Folder, learn: Learn, over: bool = False) -> int | None:
     When the run is over its last one is to be rated, too.
     """
     trained = folder.trained()
-    wanted = {one for one in trained if one == 1 or one % learn.rate_every == 0}
+    wanted = {number for number in trained if number == 1 or number % learn.rate_every == 0}
     wanted |= {folder.newest} & {*trained} if over else set()
     return max(wanted - set(folder.rated()), default=None)
 
@@ -124,17 +124,19 @@ def rate(work: Work, generation: int) -> bool:
     began = processor_seconds(), time.monotonic()
     work.generation = generation
     rated = folder.rated()
-    known = (*learn.opponents, str(generation))
-    identities = {one: identity_of(folder, player_of(folder, learn, one)) for one in known}
+    players = (*learn.opponents, str(generation))
+    identities = {
+        opponent: identity_of(folder, player_of(folder, learn, opponent)) for opponent in players
+    }
     _say_changes(rated, identities)
-    found = []
+    matches = []
     for opponent in opponents_of(rated, learn, generation, identities):
         player = player_of(folder, learn, opponent)
         first = player_of(folder, learn, str(generation))
         results = match(work, f"{generation:04}", first, player, learn.rating_games)
         if results is None:
             return False
-        found.append(
+        matches.append(
             Result(
                 opponent=opponent,
                 identity=identities.get(opponent) or identity_of(folder, player),
@@ -145,7 +147,7 @@ def rate(work: Work, generation: int) -> bool:
         )
     made = Rated(
         generation=generation,
-        results=tuple(found),
+        results=tuple(matches),
         processor=measured(processor_seconds() - began[0]),
         seconds=measured(time.monotonic() - began[1]),
         identity=identities[str(generation)],
@@ -187,7 +189,7 @@ def opponents_of(
         for result in rated[number].results
         if result.identity == identities.get(result.opponent)
     }
-    named = [one for one in learn.opponents if last.get(one, 0.0) < learn.beaten]
+    named = [opponent for opponent in learn.opponents if last.get(opponent, 0.0) < learn.beaten]
     before = [0, *sorted(number for number in rated if number < generation)]
     earlier = {before[-back] for back in learn.earlier if back <= len(before)}
     return [*named, *map(str, sorted(earlier))]
@@ -217,7 +219,7 @@ def gate(work: Work, generation: int) -> Gate | None:
         return Gate(generation)
     sprt = Sprt(learn.gate_bounds[0], learn.gate_bounds[1]) if learn.gate_bounds else None
     last, work.generation = trained[generation - 1].plays, generation
-    first, second = (player_of(work.folder, learn, str(one)) for one in (generation, last))
+    first, second = (player_of(work.folder, learn, str(number)) for number in (generation, last))
     results = match(work, f"gate-{generation:04}", first, second, learn.gate_games, sprt)
     if results is None:
         return None
@@ -246,18 +248,18 @@ def scale(games: Iterable[tuple[str, Result]], learn: Learn) -> dict[str, Rating
     if not names:
         return {}
     place = {name: number for number, name in enumerate(names)}
-    found = ratings(
+    rated = ratings(
         names,
         {(place[a], place[b]): tally for (a, b), tally in tallies.items()},
         mean=learn.anchor_elo,
         anchor=place.get(learn.anchor, 0),
     )
-    named = {rating.name: rating for rating in found}
+    named = {rating.name: rating for rating in rated}
     wider = math.sqrt(dispersion(games, named))
-    return {name: one._replace(error=one.error * wider) for name, one in named.items()}
+    return {name: rating._replace(error=rating.error * wider) for name, rating in named.items()}
 
 
-def dispersion(games: Iterable[tuple[str, Result]], known: Mapping[str, Rating]) -> float:
+def dispersion(games: Iterable[tuple[str, Result]], rated: Mapping[str, Rating]) -> float:
     """Variance of the points of pairs, as a share of that of two independent wins and losses.
 
     Draws make it smaller, openings that favour a player with both colours make it larger. Of few
@@ -266,19 +268,19 @@ def dispersion(games: Iterable[tuple[str, Result]], known: Mapping[str, Rating])
     seen = model = 0.0
     count = 0
     for name, result in games:
-        expected = expected_score(known[name].elo - known[result.opponent].elo)
+        expected = expected_score(rated[name].elo - rated[result.opponent].elo)
         five = Pairs(*result.pairs).five
         count += sum(five)
         model += sum(five) * 2 * expected * (1 - expected)
         seen += sum(n * (half / 2 - 2 * expected) ** 2 for half, n in enumerate(five))
-    free = count - len(known) + 1
+    free = count - len(rated) + 1
     return seen / model * count / free if free >= FEWEST_PAIRS and model else 1.0
 
 
 def own_names(folder: Folder) -> dict[str, str]:
     """What the programs among the opponents call themselves, by the opponents' texts."""
-    results = [one for rated in folder.rated().values() for one in rated.results]
-    return {one.opponent: one.called for one in results if one.called}
+    results = [result for rated in folder.rated().values() for result in rated.results]
+    return {result.opponent: result.called for result in results if result.called}
 
 
 def ratings_of(folder: Folder) -> dict[str, Rating]:
@@ -287,7 +289,11 @@ def ratings_of(folder: Folder) -> dict[str, Rating]:
     They are fitted to all games there are: those of all rating matches and of all gates.
     """
     games = split_by_identity(folder.rated())
-    gates = [(str(n), one.gate_games) for n, one in folder.trained().items() if one.gate_games]
+    gates = [
+        (str(n), network.gate_games)
+        for n, network in folder.trained().items()
+        if network.gate_games
+    ]
     return scale([*games, *gates] if games else [], folder.settings().learn)
 
 
@@ -302,14 +308,14 @@ def split_by_identity(rated: Mapping[int, Rated]) -> list[tuple[str, Result]]:
     """
     newest, until = last_identities(rated), dict[tuple[str, str], int]()
     for number in sorted(rated):
-        until |= {(one.opponent, one.identity): number for one in rated[number].results}
+        until |= {(result.opponent, result.identity): number for result in rated[number].results}
     games = []
     for number, record in rated.items():
-        for one in record.results:
-            name = one.opponent
-            if not name.isdecimal() and one.identity != newest[name]:
-                name = f"{name}{UNTIL}{until[name, one.identity]})"
-            games.append((str(number), msgspec.structs.replace(one, opponent=name)))
+        for result in record.results:
+            name = result.opponent
+            if not name.isdecimal() and result.identity != newest[name]:
+                name = f"{name}{UNTIL}{until[name, result.identity]})"
+            games.append((str(number), msgspec.structs.replace(result, opponent=name)))
     return games
 
 
@@ -318,9 +324,11 @@ def best_of(ratings: Mapping[str, Rating], newest: int) -> int:
 
     The highest of many ratings is often a lucky one, and the networks after it are stronger.
     """
-    known = {int(name): one.elo for name, one in ratings.items() if name.isdecimal() and int(name)}
-    highest = max(known.values(), default=0.0)
-    return max((one for one, elo in known.items() if elo >= highest - NEAR), default=newest)
+    elos = {
+        int(name): rating.elo for name, rating in ratings.items() if name.isdecimal() and int(name)
+    }
+    highest = max(elos.values(), default=0.0)
+    return max((number for number, elo in elos.items() if elo >= highest - NEAR), default=newest)
 
 
 def keep_best(folder: Folder) -> None:

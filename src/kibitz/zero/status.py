@@ -60,15 +60,18 @@ def rows_of(folder: Folder, ratings: Mapping[str, Rating], prefix: str = "") -> 
         rating_seconds += rated[generation].processor if generation in rated else 0.0
         losses = _losses(training)
         rating = ratings.get(f"{prefix}{generation}") or ratings.get(str(generation))
-        played, plies = sum(one.games for one in groups), sum(one.positions for one in groups)
-        spent = sum(one.seconds for one in groups)
+        played, plies = (
+            sum(group.games for group in groups),
+            sum(group.positions for group in groups),
+        )
+        spent = sum(group.seconds for group in groups)
         rows.append(
             Row(
                 generation=generation,
                 size=training.size if training else learn.size_of(generation),
                 games=played,
                 positions=plies,
-                draws=sum(one.draws for one in groups) / played if played else None,
+                draws=sum(group.draws for group in groups) / played if played else None,
                 plies=plies / played if played else None,
                 games_a_second=played / spent if spent else None,
                 loss_value=losses.get("value"),
@@ -83,7 +86,7 @@ def rows_of(folder: Folder, ratings: Mapping[str, Rating], prefix: str = "") -> 
             )
         )
         games, positions = games + played, positions + plies
-        seconds += sum(one.processor for one in groups)
+        seconds += sum(group.processor for group in groups)
     return rows
 
 
@@ -130,8 +133,8 @@ def draw_curve(
     for field, title in PANELS:
         lines = []
         for curve in curves:
-            found = [(row.generation, getattr(row, field)) for row in curve.rows]
-            points = [(float(x), float(y)) for x, y in found if y is not None]
+            pairs = [(row.generation, getattr(row, field)) for row in curve.rows]
+            points = [(float(x), float(y)) for x, y in pairs if y is not None]
             lines += [Line(points, colours[curve.name])] if points else []
         panels += [Panel(title, lines, "generation")] if lines else []
     legend = [
@@ -162,8 +165,8 @@ def keep_log(folder: Folder) -> list[Row]:
         groups = [*folder.groups(row.generation).values()]
         facts: dict[str, Any] = {**row._asdict(), "played": _played(groups)}
         for name, record in (("trained", trained), ("rated", rated)):
-            found = record.get(row.generation)
-            facts[name] = None if found is None else msgspec.to_builtins(found)
+            figures = record.get(row.generation)
+            facts[name] = None if figures is None else msgspec.to_builtins(figures)
         lines.append(json.dumps(plain(facts), allow_nan=False))
     write_bytes(folder.root / "generations.jsonl", ("\n".join(lines) + "\n").encode())
     drawn = draw_curve([Curve(folder.root.resolve().name, rows)], ratings, own_names(folder))
@@ -175,11 +178,11 @@ def keep_log(folder: Folder) -> list[Row]:
 def _played(groups: list[Group]) -> dict[str, Any]:
     """The games of a generation, and the settings they were played with."""
     return {
-        "playouts": sum(one.playouts for one in groups),
-        "white": sum(one.white for one in groups),
-        "draws": sum(one.draws for one in groups),
-        "black": sum(one.black for one in groups),
-        "seconds": sum(one.seconds for one in groups),
+        "playouts": sum(group.playouts for group in groups),
+        "white": sum(group.white for group in groups),
+        "draws": sum(group.draws for group in groups),
+        "black": sum(group.black for group in groups),
+        "seconds": sum(group.seconds for group in groups),
         "playouts_a_move": groups[-1].playouts_set if groups else None,
         "sc_limit": groups[-1].sc_limit if groups else None,
     }
@@ -224,9 +227,9 @@ def status_of(folder: Folder) -> Status:
     best = best_of(ratings, folder.newest)
     lines = [_doing(now) for now in doing]
     lines += _budgets(folder, rows, doing)
-    others = [one for name, one in ratings.items() if not name.isdecimal()]
+    others = [rating for name, rating in ratings.items() if not name.isdecimal()]
     names = own_names(folder)
-    met = ", ".join(f"{label_of(one.name, names)} {one.elo:+.0f}" for one in others)
+    met = ", ".join(f"{label_of(rating.name, names)} {rating.elo:+.0f}" for rating in others)
     lines += [f"ratings of others: {met}"] if met else []
     games = sum(row.games for row in rows)
     lines.append(f"{games:,} games, {sum(row.positions for row in rows):,} positions")
@@ -293,10 +296,10 @@ def _budgets(folder: Folder, rows: list[Row], doing: list[Now]) -> list[str]:
     ]
     if not done or not (learn.generations or learn.total_games):
         return lines
-    played = [one for at in done for one in folder.groups(at - 1).values()]
-    seconds = sum(one.seconds for one in played) + sum(trained[at].seconds for at in done)
+    played = [group for at in done for group in folder.groups(at - 1).values()]
+    seconds = sum(group.seconds for group in played) + sum(trained[at].seconds for at in done)
     each = seconds / len(done) + sum(rated[at].seconds for at in rated) / folder.newest
-    games = sum(one.games for one in played) / len(done)
+    games = sum(group.games for group in played) / len(done)
     for what, left in (
         ("generations", learn.generations - folder.newest if learn.generations else 0),
         ("games", (learn.total_games - sum(row.games for row in rows)) / max(1.0, games)),

@@ -115,9 +115,14 @@ def _tell(checked: Checked, *, json: bool) -> None:
         emit(checked.facts(), as_json=True)
         return
     rows = [
-        (f"{one.game} {one.move}".removeprefix("0 ").strip(), one.verdict, one.sentence, one.reason)
-        for one in checked.findings
-        if one.verdict == "false" or not one.game
+        (
+            f"{finding.game} {finding.move}".removeprefix("0 ").strip(),
+            finding.verdict,
+            finding.sentence,
+            finding.reason,
+        )
+        for finding in checked.findings
+        if finding.verdict == "false" or not finding.game
     ]
     if rows:
         emit({}, as_json=False, table=columns(("move", "verdict", "sentence", "why"), rows))

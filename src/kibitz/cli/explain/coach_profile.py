@@ -83,7 +83,7 @@ def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding])
     headings = ("ending", "to be won", "won", "to be saved", "saved")
     tables = [columns(HEADINGS, shown), columns(headings, endings)]
     if beside:
-        found = [
+        shares = [
             (
                 row.name,
                 row.chances,
@@ -95,7 +95,7 @@ def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding])
             for row in beside
             for example in [row.examples[0].address if row.examples else ""]
         ]
-        tables.append(columns(FOUND, found))
+        tables.append(columns(FOUND, shares))
     return Group(*tables)
 
 

@@ -186,7 +186,7 @@ def mcp(
     at_least(0, port=port)
     at_least(1, engines=engines)
     refuse_twins("files", [path.name for path in files])
-    known = {path.name: Path(existing(path)) for path in files}
+    given = {path.name: Path(existing(path)) for path in files}
     with from_flag("--network"):
         chosen(network)
     try:
@@ -198,7 +198,7 @@ def mcp(
         if (error.name or "").partition(".")[0] not in (*SERVING, "anyio", "mcp", "mcp_types"):
             raise
         raise missing_extra("kibitz mcp", error.name or "", "mcp") from error
-    service = Service(Engines(engines, network), Shelf(database or usual_path(), known))
+    service = Service(Engines(engines, network), Shelf(database or usual_path(), given))
     if not http:
         return serve_lines(service)
     token = token_from_environment()

@@ -395,8 +395,8 @@ def policy_indices(order: str, encoding: str, leaves: Leaves, out: np.ndarray) -
 def _check(array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
     """Refuse an array of another shape or type: kernels do not check where they write."""
     if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
-        found = f"{array.dtype} {list(array.shape)}"
-        raise InputError("wrong array", value=found, fix=f"expected {dtype} {list(shape)}")
+        form = f"{array.dtype} {list(array.shape)}"
+        raise InputError("wrong array", value=form, fix=f"expected {dtype} {list(shape)}")
 
 
 # --- planes in words ------------------------------------------------------------------------------

@@ -189,8 +189,8 @@ def check_card(card: NetworkCard) -> None:
     """Refuse a card whose parts do not fit together."""
     if card.family == LEELA:  # of one encoding and one order; its sizes are read, never built
         if (card.encoding, card.policy_order) != (LEELA_PLANES, LEELA_POLICY):
-            known = [f"{LEELA_PLANES} and {LEELA_POLICY}"]
-            raise _misfit(card, "encoding", (card.encoding, card.policy_order), known)
+            layouts = [f"{LEELA_PLANES} and {LEELA_POLICY}"]
+            raise _misfit(card, "encoding", (card.encoding, card.policy_order), layouts)
         return
     size = parse(card.size)
     sparse = size.family == "sparse"

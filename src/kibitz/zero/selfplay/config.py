@@ -195,7 +195,9 @@ class SelfPlay:
         """A line for each setting that was changed and has no effect beside the others."""
         gumbel = self.searching().search_rule == "gumbel"
         tree = self.kind == "mcts"
-        by_visits = [one.name for one in fields(self) if one.name.startswith("temperature")]
+        by_visits = [
+            option.name for option in fields(self) if option.name.startswith("temperature")
+        ]
         by_visits += ["visit_offset", "value_cutoff"]
         needs = {
             **dict.fromkeys(OF_ALPHA_BETA, (not tree, "with kind mcts")),
@@ -223,7 +225,7 @@ class SelfPlay:
         """What decides how games go, by names, without what belongs to the run: for shards."""
         others = OF_ALPHA_BETA if self.kind == "mcts" else OF_TREE_SEARCH
         left_out = {*OF_THE_RUN, *others}
-        names = [one.name for one in fields(self) if one.name not in left_out]
+        names = [option.name for option in fields(self) if option.name not in left_out]
         return {name: getattr(self, name) for name in names}
 
 

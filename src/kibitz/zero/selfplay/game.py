@@ -125,8 +125,8 @@ class Terms(NamedTuple):
 
 def terms_of(settings: SelfPlay) -> Terms:
     """What kernels are told."""
-    found: dict[str, Any] = {name: getattr(settings, name) for name in Terms._fields}
-    return Terms(**found)
+    terms: dict[str, Any] = {name: getattr(settings, name) for name in Terms._fields}
+    return Terms(**terms)
 
 
 @dataclass(frozen=True)

@@ -222,16 +222,16 @@ def _best_of_root(tree: np.record) -> int:
     first = signed(node_at(tree, 0).first)
     best = first
     for edge in range(first + 1, first + signed(node_at(tree, 0).count)):
-        here, top = edge_at(tree, edge), edge_at(tree, best)
+        candidate, top = edge_at(tree, edge), edge_at(tree, best)
         rank, highest = _rank(tree, edge), _rank(tree, best)
         if rank != highest:
             better = rank > highest
-        elif here.visits != top.visits:
-            better = here.visits > top.visits
-        elif here.visits > 0 and here.value != top.value:
-            better = here.value > top.value
+        elif candidate.visits != top.visits:
+            better = candidate.visits > top.visits
+        elif candidate.visits > 0 and candidate.value != top.value:
+            better = candidate.value > top.value
         else:
-            better = here.prior > top.prior
+            better = candidate.prior > top.prior
         if better:
             best = edge
     return best
@@ -251,12 +251,17 @@ def temperature_at_ply(terms: np.record, ply: int) -> float:
 @kernel
 def _weight(terms: np.record, tree: np.record, edge: int, best: int, temperature: float) -> float:
     """Of a move in the draw: ((N + offset) / most)^(1 / temperature), 0 if it is out."""
-    here, top = edge_at(tree, edge), edge_at(tree, best)
-    tried = signed(here.visits) + terms.visit_offset
+    candidate, top = edge_at(tree, edge), edge_at(tree, best)
+    tried = signed(candidate.visits) + terms.visit_offset
     most = signed(top.visits) + terms.visit_offset
-    if _rank(tree, edge) != _rank(tree, best) or tried <= 0.0 or most <= 0.0 or here.visits == 0:
+    if (
+        _rank(tree, edge) != _rank(tree, best)
+        or tried <= 0.0
+        or most <= 0.0
+        or candidate.visits == 0
+    ):
         return 0.0
-    if here.value < top.value - 2.0 * terms.value_cutoff:
+    if candidate.value < top.value - 2.0 * terms.value_cutoff:
         return 0.0
     return float((tried / most) ** (1.0 / temperature))
 

@@ -93,12 +93,12 @@ class Unfinished:
 
     def _files(self) -> dict[int, Place]:
         """The run's files by the first number of the group; other processes have their own."""
-        found = {}
+        files = {}
         for path in files_below(self._folder, f"{self._prefix}*{UNFINISHED}"):
             number = path.name.removeprefix(self._prefix).removesuffix(UNFINISHED)
             if number.isdecimal() and int(number) in self._wanted:
-                found[int(number)] = path
-        return found
+                files[int(number)] = path
+        return files
 
     def _read(self, path: Place) -> list[Finished]:
         """The games of a file; with a line, none of another kind, and none after a damaged one."""
@@ -206,7 +206,7 @@ class SelfPlayReport:
         """The report as plain data."""
         seconds, lengths = max(self.seconds, 1e-9), sorted(self.lengths)
         quarters = [lengths[len(lengths) * part // 4] for part in (1, 2, 3)] if lengths else []
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "games": self.games,
             "there": self.there,
             "plies": self.plies,
@@ -226,12 +226,12 @@ class SelfPlayReport:
             "stopped": self.stopped,
         }
         if self.given_up:
-            found["resignations_played_out"] = self.given_up
-            found["wrong_resignations"] = self.wrongly
+            facts["resignations_played_out"] = self.given_up
+            facts["wrong_resignations"] = self.wrongly
         if self.batches:
-            found["batch_fill"] = round(self.leaves / self.room, 4)
-            found["leaves_per_batch"] = round(self.leaves / self.batches, 1)
-        return found
+            facts["batch_fill"] = round(self.leaves / self.room, 4)
+            facts["leaves_per_batch"] = round(self.leaves / self.batches, 1)
+        return facts
 
 
 class _Run:
@@ -254,9 +254,9 @@ class _Run:
         self._unfinished, there = unfinished, set()
         kept = unfinished.load()
         for group in groups:  # one game at least is played: the one that completes the group
-            if found := [kept[number] for number in group[:-1] if number in kept]:
-                self._waiting[group] = found
-                there |= {game.number for game in found}
+            if games := [kept[number] for number in group[:-1] if number in kept]:
+                self._waiting[group] = games
+                there |= {game.number for game in games}
         self._numbers = iter([number for number in self._group if number not in there])
         report.there += len(there)
         self._seen: set[bytes] = set()
@@ -288,7 +288,7 @@ class _Run:
             del self._waiting[group]
             self._unfinished.close(group[0])
             self._report.shards += 1
-        games = sorted(waiting, key=lambda one: one.number)
+        games = sorted(waiting, key=lambda game: game.number)
         stem = f"{KIND}-{self._about[GENERATION]:04d}-{games[0].number:08d}"
         add(self._folder, as_shard(games, self._about), stem)
 
@@ -404,12 +404,12 @@ def _missing(
     there: set[int] = set()
     store = Store(files_below(folder, f"*{SUFFIX}") if folder.is_dir() else [], "played again")
     for path, header in store.headers():
-        found = header.provenance.get(KIND)
+        origin = header.provenance.get(KIND)
         same = ("seed", GENERATION)
-        if found is None or any(found[name] != about[name] for name in same):
+        if origin is None or any(origin[name] != about[name] for name in same):
             continue
-        if found != about:
-            raise _of_another_kind(path, found, about)
+        if origin != about:
+            raise _of_another_kind(path, origin, about)
         begin = header.provenance["first"]
         there |= {*range(begin, begin + header.games)}
     report.damaged = [*store.damaged]
@@ -417,10 +417,10 @@ def _missing(
     return [*_groups([number for number in wanted if number not in there], size)]
 
 
-def _of_another_kind(path: Place, found: dict[str, Any], about: dict[str, Any]) -> InputError:
+def _of_another_kind(path: Place, stored: dict[str, Any], about: dict[str, Any]) -> InputError:
     """What a shard's games were played with that is not what is wanted now."""
-    names = [name for name in about if found.get(name) != about[name]]
-    there, now = ({**one, **one.get("settings", {})} for one in (found, about))
+    names = [name for name in about if stored.get(name) != about[name]]
+    there, now = ({**facts, **facts.get("settings", {})} for facts in (stored, about))
     keys = sorted({*there, *now} - {"settings"})
     other = [
         f"{key} {there.get(key)!r} there, {now.get(key)!r} now"

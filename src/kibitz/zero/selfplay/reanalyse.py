@@ -94,12 +94,12 @@ class Analyst:
         visits = policy_target(searcher.memory, searcher.rule)
         if not visits:
             return replace(ply, visits=(), flags=ply.flags | NOT_A_POLICY)
-        found = replace(ply, visits=visits, flags=ply.flags & ~NOT_A_POLICY)
+        searched = replace(ply, visits=visits, flags=ply.flags & ~NOT_A_POLICY)
         if not self._reanalysis.values:
-            return found
+            return searched
         value, draw = searched_value(searcher.memory.record)
         raw = float(searcher.memory.nodes[0]["raw"])
-        return replace(found, value=value, draw=draw, root_value=raw)
+        return replace(searched, value=value, draw=draw, root_value=raw)
 
 
 def reanalyse(
@@ -135,4 +135,8 @@ def _done(output: Place, reanalysis: Reanalysis) -> set[str]:
     there = Store(list(output.glob(f"*{SUFFIX}")))
     headers = [header.provenance for _, header in there.headers()]
     wanted = reanalysis.about["reanalysis"]
-    return {str(one["of"]) for one in headers if one.get("reanalysis") == wanted and "of" in one}
+    return {
+        str(header["of"])
+        for header in headers
+        if header.get("reanalysis") == wanted and "of" in header
+    }

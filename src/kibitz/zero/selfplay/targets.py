@@ -102,11 +102,11 @@ def _pruned(rule: np.record, tree: np.record, scores: np.ndarray, counts: np.nda
     top = edge_at(tree, first + best)
     highest = top.value + weight * prior_of(signed(top.prior)) / (1.0 + signed(top.visits))
     for index in range(moves):
-        here, left = edge_at(tree, first + index), signed(counts[index])
-        prior = prior_of(signed(here.prior))
+        move, left = edge_at(tree, first + index), signed(counts[index])
+        prior = prior_of(signed(move.prior))
         least = left - int(math.sqrt(rule.share * prior * visits))
         while index != best and left > max(least, 0):
-            if here.value + weight * prior / left >= highest:
+            if move.value + weight * prior / left >= highest:
                 break
             left -= 1
         counts[index] = 0 if left == 1 and counts[index] > 1 else left
