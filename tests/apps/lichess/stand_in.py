@@ -306,7 +306,9 @@ class StandIn:
     def begin(self, name: str, **how: Any) -> FakeGame:
         """Start a game and tell the bot."""
         game = self.games[name] = FakeGame(self, name, **how)
-        self.event({"type": "gameStart", "game": {"gameId": name, "fullId": f"{name}abcd"}})
+        opponent = {"id": OTHER, "username": "Somebody", "rating": 1400}
+        about = {"gameId": name, "fullId": f"{name}abcd", "opponent": opponent}
+        self.event({"type": "gameStart", "game": about})
         game.go_on()
         return game
 

@@ -26,7 +26,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.journal import with_lock
 from kibitz.core.log import Stop
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
-from tests.apps.lichess.stand_in import END, TOKEN, StandIn
+from tests.apps.lichess.stand_in import END, OTHER, TOKEN, StandIn
 from tests.apps.lichess.test_rules import USUAL
 
 Start = Callable[..., Running]
@@ -57,6 +57,26 @@ def test_challenges_are_answered(lichess: StandIn, start: Start) -> None:
     challenge(lichess, "third", rematchOf="first")
     wait_for(lambda: "third" in lichess.games)
     assert lichess.games["third"].done.wait(PATIENCE)
+
+
+def test_games_of_an_opponent_are_counted(lichess: StandIn, start: Start) -> None:
+    bot = start(games=5, games_per_opponent=1, games_a_day=2)
+    lichess.on_accept = lambda name: threading.Thread(
+        target=lichess.begin, args=(name,), kwargs={"silent": True, "bot_white": False}
+    ).start()
+    player = {"id": OTHER, "name": "Somebody", "rating": 1400}
+    lichess.begin("first", silent=True, bot_white=False)
+    wait_for(lambda: bot.bot.playing)
+    challenge(lichess, "second", challenger=player)
+    wait_for(lambda: lichess.paths("second/decline"))
+    lichess.games["first"].end("aborted", None)
+    wait_for(lambda: not bot.bot.playing)
+    challenge(lichess, "third", challenger=player)
+    wait_for(lambda: bot.bot.playing)
+    lichess.games["third"].end("aborted", None)
+    wait_for(lambda: not bot.bot.playing)
+    challenge(lichess, "fourth", challenger=player)
+    wait_for(lambda: lichess.paths("fourth/decline"))
 
 
 def test_an_answer_waits_for_the_end_of_a_pause(lichess: StandIn, start: Start) -> None:

@@ -130,6 +130,8 @@ FROM_POSITION = {"variant": {"key": "fromPosition"}, "rated": False, "color": "b
         (rating(2400), {"max_rating": 2300}, "generic"),
         (rating(None), {}, ""),
         (rating(None), {"min_rating": 1}, "generic"),
+        ({}, {"allowed": ("Ben",)}, "generic"),
+        ({}, {"allowed": ("Ben", "ANN")}, ""),
     ],
 )  # fmt: skip
 def test_challenges(changes: dict[str, Any], settings: dict[str, Any], reason: str) -> None:
@@ -140,6 +142,28 @@ def test_a_busy_bot_and_one_that_stops_say_later() -> None:
     assert verdict({}, {}, Workload(games=1)) == "later"
     assert verdict({}, {"games": 2}, Workload(games=1)) == ""
     assert verdict({}, {"games": 2}, Workload(stopping=True)) == "later"
+
+
+def test_slots_are_kept_for_people() -> None:
+    bot, settings = {"challenger": {"title": "BOT"}}, {"games": 3, "people_slots": 2}
+    assert verdict(bot, settings) == ""
+    assert verdict(bot, settings, Workload(games=1)) == "later"
+    assert verdict({}, settings, Workload(games=2)) == ""
+    with pytest.raises(ConfigError, match="people_slots"):
+        Lichess(challenge=True, games=2, people_slots=2)
+
+
+def test_a_player_gets_so_many_games() -> None:
+    now = Workload(games=1, opponents=("ann",), played=("ann", "ben", "ann"))
+    for settings, reason in (
+        ({"games": 9, "games_per_opponent": 1}, "later"),
+        ({"games": 9, "games_per_opponent": 2}, ""),
+        ({"games": 9, "games_a_day": 2}, "later"),
+        ({"games": 9, "games_a_day": 3}, ""),
+        ({"games": 9}, ""),
+    ):
+        assert verdict({}, settings, now) == reason, settings
+        assert verdict({"challenger": {"id": "Cleo"}}, settings, now) == ""
 
 
 def test_the_page_has_every_rule_and_setting() -> None:

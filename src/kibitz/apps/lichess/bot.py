@@ -20,6 +20,7 @@ from kibitz.apps.lichess.messages import (
     ChallengeMade,
     Event,
     GameFinish,
+    GameInfo,
     GameStart,
     event_of,
 )
@@ -29,6 +30,7 @@ from kibitz.core.errors import KibitzError, shorten
 from kibitz.core.log import Stop, say
 from kibitz.engine import Engine
 
+DAY_SECONDS = 86_400.0
 ATTEMPTS = 3  # at a game that an error of our own interrupts
 TROUBLE = KibitzError, OSError  # after which other games go on
 
@@ -56,6 +58,8 @@ class Bot:
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
         self._games: dict[str, _GameThread] = {}
         self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
+        self._opponents: dict[str, str] = {}  # ids, by game; accepted and under way
+        self._played: list[tuple[float, str]] = []  # when games began, and the opponents' ids
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
 
@@ -78,8 +82,17 @@ class Bot:
                 self._handle(item)
             self._reap()
             self._give_up_waiting()
-            self._answer(Workload(len(self._games) + len(self._accepted), stop.requested))
+            self._answer(self._workload(stop.requested))
             self._challenger.look(bool(self._games or self._accepted or stop.requested))
+
+    def _workload(self, stopping: bool) -> Workload:
+        """What goes on."""
+        names = [*self._games, *self._accepted]
+        self._opponents = {name: self._opponents.get(name, "") for name in names}
+        since = time.monotonic() - DAY_SECONDS
+        self._played = [entry for entry in self._played if entry[0] >= since]
+        opponents = tuple(self._opponents.values())
+        return Workload(len(names), stopping, opponents, tuple(name for _, name in self._played))
 
     def hurry(self) -> None:
         """Challenge somebody at once, if that is wanted at all."""
@@ -116,7 +129,7 @@ class Bot:
         elif isinstance(event, ChallengeDeclined):
             self._challenger.declined(event.challenge)
         elif isinstance(event, GameStart):
-            self._start(event.game.game_id)
+            self._start(event.game)
         elif isinstance(event, GameFinish):
             self._accepted.pop(event.game.game_id, None)
 
@@ -135,7 +148,9 @@ class Bot:
                     self._archive.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
                     if not self._dry_run:
                         self._accepted[challenge.id] = time.monotonic() + self._server.pauses.begins
-                    now = now._replace(games=now.games + (not self._dry_run))
+                        name = self._opponents[challenge.id] = challenge.opponent.id.casefold()
+                        opponents = (*now.opponents, name)
+                        now = now._replace(games=now.games + 1, opponents=opponents)
                 else:
                     self._server.decline(challenge.id, refusal.reason)
                     verb = "would decline" if self._dry_run else "declined"
@@ -158,13 +173,16 @@ class Bot:
 
     # --- games ----------------------------------------------------------------------------------
 
-    def _start(self, name: str) -> None:
+    def _start(self, game: GameInfo) -> None:
+        name, opponent = game.game_id, game.opponent.id.casefold()
         self._accepted.pop(name, None)
         if name in self._games or name in self._ended:
             return
         if self._dry_run:
             self._archive.say(f"would play game {name}")
             return
+        self._opponents[name] = opponent or self._opponents.get(name, "")
+        self._played.append((time.monotonic(), self._opponents[name]))
         self._games[name] = _GameThread(lambda: self._play(name))
 
     def _play(self, name: str) -> None:

@@ -52,6 +52,10 @@ class Lichess:
     min_rating: int = setting(0, "rating of an opponent, at least", low=0, high=4000)
     max_rating: int = setting(4000, "rating of an opponent, at most", low=0, high=4000)
     blocked: tuple[str, ...] = setting((), "names of players it never plays")
+    allowed: tuple[str, ...] = setting((), "names of players it plays; empty: everybody")
+    people_slots: int = setting(0, "of the games at once, so many only for people", low=0, high=16)
+    games_per_opponent: int = setting(0, "games at once with a player; 0: any", low=0, high=16)
+    games_a_day: int = setting(0, "games with a player in 24 hours; 0: any", low=0, high=1000)
     # --- odds: the rating below which an opponent gets them
     odds_pawn: int = setting(3000, "a pawn for opponents rated lower", low=0, high=4000)
     odds_two_pawns: int = setting(2850, "two pawns for opponents rated lower", low=0, high=4000)
@@ -114,6 +118,9 @@ class Lichess:
             self._check_order(f"min_{what}", f"max_{what}")
         self._check_order("challenge_min_rating", "challenge_max_rating")
         self._check_order("buffer_least", "buffer_most")
+        if self.challenge and self.people_slots >= self.games:
+            fix = "give more games, or fewer people_slots: it challenges bots"
+            raise ConfigError("lichess: people_slots", value=self.people_slots, fix=fix)
         if self.challenge and not self.challenge_clocks:
             raise ConfigError("lichess: challenge_clocks", value="", fix="name at least one")
         self.odds_settings()

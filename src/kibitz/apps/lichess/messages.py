@@ -100,6 +100,7 @@ class GameInfo(msgspec.Struct, rename="camel", frozen=True):
     """A game as events name it."""
 
     game_id: str
+    opponent: Player = Player()
 
 
 class GameStart(msgspec.Struct, frozen=True, tag="gameStart"):

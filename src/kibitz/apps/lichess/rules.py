@@ -27,6 +27,8 @@ class Workload(NamedTuple):
 
     games: int = 0  # under way
     stopping: bool = False  # no new ones
+    opponents: tuple[str, ...] = ()  # of these games, by their ids
+    played: tuple[str, ...] = ()  # opponents of games in the last 24 hours
 
 
 class Rule(NamedTuple):
@@ -60,6 +62,12 @@ def why_declined(challenge: Challenge, settings: Lichess, now: Workload) -> Refu
 def _blocked(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     names = {challenge.opponent.id.casefold(), challenge.opponent.name.casefold()}
     return "blocked" if names & {name.casefold() for name in settings.blocked} else ""
+
+
+def _not_allowed(challenge: Challenge, settings: Lichess, _: Workload) -> str:
+    names = {challenge.opponent.id.casefold(), challenge.opponent.name.casefold()}
+    allowed = {name.casefold() for name in settings.allowed}
+    return "not among those allowed" if allowed and not names & allowed else ""
 
 
 def _bot(challenge: Challenge, settings: Lichess, _: Workload) -> str:
@@ -144,8 +152,26 @@ def _busy(_: Challenge, settings: Lichess, now: Workload) -> str:
     return f"{now.games} games under way" if now.games >= settings.games else ""
 
 
+def _kept_for_people(challenge: Challenge, settings: Lichess, now: Workload) -> str:
+    full = now.games >= settings.games - settings.people_slots
+    return "the rest is for people" if full and challenge.opponent.is_bot else ""
+
+
+def _often(challenge: Challenge, settings: Lichess, now: Workload) -> str:
+    name = challenge.opponent.id.casefold()
+    for most, those in (
+        (settings.games_per_opponent, now.opponents),
+        (settings.games_a_day, now.played),
+    ):
+        count = those.count(name)
+        if most and count >= most:
+            return f"{count} games with this player"
+    return ""
+
+
 RULES = (
     Rule("a blocked player", "generic", "blocked", _blocked),
+    Rule("a player who is not allowed", "generic", "allowed", _not_allowed),
     Rule("a bot", "noBot", "opponents", _bot),
     Rule("a person", "onlyBot", "opponents", _person),
     Rule("the variant", "variant", "variants", _variant),
@@ -160,6 +186,8 @@ RULES = (
     Rule("the rating", "generic", "min_rating, max_rating", _rating),
     Rule("the bot is stopping", "later", "", _stopping),
     Rule("enough games", "later", "games", _busy),
+    Rule("a bot where people are to play", "later", "people_slots", _kept_for_people),
+    Rule("too many games with the player", "later", "games_per_opponent, games_a_day", _often),
 )
 
 
