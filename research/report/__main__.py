@@ -38,7 +38,9 @@ def report(
     data: Annotated[str, Parameter(help="Folder of suites and games.")] = "../shared/data",
     json: JsonFlag = False,
 ) -> int:
-    """Compare papers, results and our pages; exit code 1 if a page says what no result says.
+    """Compare papers, results and our pages.
+
+    Exit code 1 if a page says what no result says, or something could not be measured.
 
     Results are research/results/NAME.json, what they are for is research/results/report.toml.
     """
@@ -50,10 +52,11 @@ def report(
     quick = [name for name, measure in measures if measure.quick and not stored]
     again = list(results.catalogue.measure) if "all" in run else [*run]
     todo = [*again, *(name for name in quick if name not in again)]
+    failed = False
     with progress("measuring", total=len(todo)) as bar:
         for name in bar.over(todo):
             bar.describe(name)
-            results.run(name, keep=name in again)
+            failed |= not results.run(name, keep=name in again)
     if write:
         say(f"{rewrite(results, root)} numbers of our pages changed")
     papers, pages = rows(results, root)
@@ -65,7 +68,7 @@ def report(
         emit(listed, as_json=True)
     else:
         _print([*papers, *pages])
-    return 1 if any(row.bad for row in (*papers, *pages)) else 0
+    return int(failed or any(row.bad for row in (*papers, *pages)))
 
 
 def _print(rows: list[Row]) -> None:

@@ -181,8 +181,11 @@ class Results:
         self.papers = [figure for item in self.catalogue.paper for figure in item.each()]
         self.sentences = [line for item in self.catalogue.document for line in item.each()]
 
-    def run(self, name: str, *, keep: bool) -> None:
-        """Measure once more; a result that is kept replaces the one in the folder."""
+    def run(self, name: str, *, keep: bool) -> bool:
+        """Measure once more; a result that is kept replaces the one in the folder.
+
+        Returns whether the command came to its end and, if it is to be kept, could be.
+        """
         measure = self.catalogue.measure.get(name)
         if measure is None:
             raise InputError(
@@ -196,7 +199,7 @@ class Results:
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             say(f"{name}: exit code {done.returncode} of {measure.command}")
-            return
+            return False
         text = done.stdout.replace(work, "{work}").replace(str(Path.cwd()), ".")
         # Without places of this machine.
         result = _decoded(text.encode(), f"what {measure.command} printed", name)
@@ -205,11 +208,13 @@ class Results:
         self._fresh.add(name)
         if about is None:
             say(f"{name}: {measure.command} does not say where its numbers come from: not kept")
-        elif keep:
+            return not keep
+        if keep:
             # By the command of the catalogue, whose folders are those of any machine.
             record = {**about, "command": measure.command, "result": result}
             content = json.dumps(record, indent=1)
             write_bytes(self.folder / f"{name}.json", f"{content}\n".encode())
+        return True
 
     def doubt(self, name: str) -> Verdict | None:
         """Why a stored result may no longer be what its command prints; None without a reason."""

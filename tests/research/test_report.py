@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -140,7 +141,7 @@ def test_a_result_is_kept_as_it_was_printed(project: Path, monkeypatch: pytest.M
     command = "kibitz perft --depth 1 --json"
     catalogue.write_text(CATALOGUE.replace("python -c 'print(7)'", command))
     results = Results(project / "research" / "results", "")
-    results.run("made", keep=True)
+    assert results.run("made", keep=True)
     stored = json.loads((project / "research" / "results" / "made.json").read_text())
     assert stored["result"]["nodes"] == 20
     assert stored["command"] == command
@@ -150,6 +151,17 @@ def test_a_result_is_kept_as_it_was_printed(project: Path, monkeypatch: pytest.M
     assert results.value("made", "nodes") == 20
     assert results.value("made", "other/thing") is None
     assert of_paper(results.papers[2], results).verdict == "not measured"
+
+
+def test_what_cannot_be_measured_is_an_exit_code(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "research.report.results.subprocess.run",
+        lambda *_, **__: subprocess.CompletedProcess([], 2, stdout=""),
+    )
+    assert not Results(project / "research" / "results", "").run("made", keep=True)
+    assert "made: exit code 2 of" in capsys.readouterr().err
 
 
 def test_mistakes_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
