@@ -12,10 +12,14 @@ import chess
 import chess.pgn
 import pytest
 
+from kibitz.apps.lichess import bot as bots
+from kibitz.data.openings import odds_start
+from kibitz.engine import Engine
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
 from tests.apps.lichess.stand_in import FakeGame, StandIn
 
 Start = Callable[..., Running]
+WITHOUT_ROOK = odds_start("rook", "white")
 
 
 def finished(game: FakeGame) -> FakeGame:
@@ -181,6 +185,35 @@ def test_draws(lichess: StandIn, start: Start) -> None:
     answers = [lichess.acts_in(game.id) for game in (level, better, early)]
     assert answers == [["draw/yes"], ["draw/no"], ["draw/no"]]
     assert level.status == "draw"
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "elo"),
+    [
+        ({"strength": "opponent", "strength_ahead": -100}, {}, 1300),  # the opponent has 1400
+        ({"strength": "fixed", "strength_elo": 2000}, {}, 2000),
+        ({"strength": "fixed"}, {"variant": "fromPosition", "fen": WITHOUT_ROOK}, None),
+        ({}, {}, None),
+    ],
+)
+def test_how_strong_it_plays(
+    lichess: StandIn,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    how: dict[str, Any],
+    elo: int | None,
+) -> None:
+    made: list[Engine] = []
+
+    def engine(network: str) -> Engine:
+        made.append(Engine(network))
+        return made[-1]
+
+    monkeypatch.setattr(bots, "Engine", engine)
+    start(**settings)
+    finished(lichess.begin("a", resigns_at=4, **how))
+    assert [one.options.limited_elo for one in made] == [elo]
 
 
 def test_an_opponent_who_goes_away(lichess: StandIn, start: Start) -> None:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from kibitz.core.errors import ConfigError, did_you_mean
 from kibitz.core.options import check, find, read, setting
 from kibitz.core.settings import load, used
+from kibitz.engine.levels import STRONGEST, WEAKEST
 from kibitz.engine.options import ALL_OPTIONS
 
 Variant: TypeAlias = Literal["standard", "chess960", "fromPosition"]
@@ -66,6 +67,16 @@ class Lichess:
     odds_queen: int = setting(1500, "the queen for opponents rated lower", low=0, high=4000)
     odds_options: tuple[str, ...] = setting(
         ("Search=mcts", "ScLimit=28"), "engine options in games at odds, as NAME=VALUE"
+    )
+    # --- strength; below the full one it plays as UCI_Elo says, and as people do where these can
+    strength: Literal["full", "fixed", "opponent"] = setting(
+        "full", "how strong it plays: fully, as strength_elo says, or as the opponent's rating"
+    )
+    strength_elo: int = setting(
+        1500, "Elo; also against opponents without a rating", low=WEAKEST, high=STRONGEST
+    )
+    strength_ahead: int = setting(
+        0, "points above the opponent's rating, or below it", low=-1000, high=1000
     )
     # --- thinking
     nodes: int = setting(0, "most nodes for a move; 0: the clock alone", low=0)
@@ -145,6 +156,18 @@ class Lichess:
                 raise ConfigError("lichess: odds_options", value=text, fix=fix)
             values[option.name] = read(option, typed)
         return values
+
+    def elo_against(self, rating: int | None) -> int | None:
+        """The Elo figure to play at against a rating; None for full strength.
+
+        >>> Lichess(strength="opponent", strength_ahead=100).elo_against(1400)
+        1500
+        """
+        if self.strength == "full":
+            return None
+        if self.strength == "fixed" or rating is None:
+            return self.strength_elo
+        return max(WEAKEST, min(STRONGEST, rating + self.strength_ahead))
 
     @property
     def clocks(self) -> list[Clock]:

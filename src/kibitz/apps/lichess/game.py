@@ -10,6 +10,7 @@ import math
 import queue
 import threading
 import time
+import zlib
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -208,8 +209,12 @@ class Game:
         self._board = Board(fen, chess960=full.variant.key == "chess960")
         missing = odds_in(fen, self._side) if full.variant.key == "fromPosition" else ""
         self._at_odds = missing not in ("", "none")
+        elo = self._settings.elo_against(self.opponent.rating)
         if self._at_odds:
             self._engine.configure(**self._settings.odds_settings())
+        elif elo is not None:
+            seed = zlib.crc32(full.id.encode()) >> 1  # or every game of a level would begin alike
+            self._engine.configure(limit_strength=True, elo=elo, seed=seed)
         self._engine.ready()
 
     def _follow(self, state: State) -> None:
