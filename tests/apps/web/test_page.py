@@ -107,7 +107,7 @@ def test_a_position_is_there_before_anything_can_be_done(tab: Tab, server: Serve
 def test_keys_alone_are_enough(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
-    tab.js("document.querySelector('.field-of-play').focus()")
+    tab.js("document.querySelector('#view .cells').focus()")
     for key in ("ArrowUp", "Enter", "ArrowUp", "ArrowUp", "Enter"):
         tab.key(key)
     moves_are(tab, "e4")
@@ -156,6 +156,25 @@ def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None
     wait(tab, "!document.querySelector('.squares.previewed')")
 
 
+def test_what_comes_before_its_name_is_not_lost(tab: Tab, server: Server) -> None:
+    """A search that ends at once tells its result once, perhaps before the page knows its topic."""
+    slow = """Object.defineProperty(WebSocket.prototype, "onmessage", { set(hear) {
+      this.addEventListener("message", (event) => {
+        const named = event.data.includes('"id"') && event.data.includes('"topic":"watch');
+        setTimeout(() => hear.call(this, event), named ? 700 : 0);
+      });
+    } });"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "analyse/6k1/5ppp/8/8/8/8/5PPP/1R4K1_w_-_-_0_1")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    for _ in range(2):  # the second time it is proved already
+        tab.js("document.querySelector('.switch').click()")
+        wait(tab, "document.querySelector('.big-score').textContent === '#1'")
+        tab.js("document.querySelector('.switch').click()")
+        tab.js("document.querySelector('.big-score').textContent = ''")
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
 def test_two_settings_stand_side_by_side(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse/8/8/8/4k3/8/8/4P3/4K3_w_-_-_0_1")
     press(tab, "Compare")
@@ -172,7 +191,7 @@ def test_the_page_comes_back_when_the_server_does(tab: Tab, server: Server) -> N
     show(tab, server, "analyse")
     type_move(tab, "e4")
     tab.js("document.querySelector('.switch').click()")
-    wait(tab, "document.querySelector('.engine-about .facts').textContent.includes('nodes')")
+    wait(tab, "document.querySelector('.engine-about .facts').textContent.includes('positions')")
     server.stop()
     wait(tab, "document.body.dataset.connection === 'lost'")
     wait(tab, "document.querySelector('#connection').textContent.includes('connecting')")
@@ -180,7 +199,7 @@ def test_the_page_comes_back_when_the_server_does(tab: Tab, server: Server) -> N
     server.start()
     wait(tab, "document.body.dataset.connection === 'open'")
     now = "document.querySelector('.engine-about .facts').textContent"
-    wait(tab, f"{now}.includes('nodes') && {now} !== {json.dumps(facts)}")
+    wait(tab, f"{now}.includes('positions') && {now} !== {json.dumps(facts)}")
     type_move(tab, "e5")
     moves_are(tab, "e4", "e5")
     tab.trouble.clear()  # the browser complains of the server that was away

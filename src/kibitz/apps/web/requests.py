@@ -209,6 +209,23 @@ class Hint(PageRequest):
             return _move_and_line(board, engine.play(board, nodes=HINT_NODES))
 
 
+class Threat(PageRequest):
+    """What the other side would do if it were its turn."""
+
+    place: PagePosition
+
+    def answer(self, connection: Connection) -> Any:
+        """Its move and the line."""
+        board = _going(self.place)
+        if board.is_check():
+            raise InputError("the threat is the check", fix="answer it first")
+        chess960 = board.chess960
+        board.push("--")
+        passed = _going(PagePosition(board.fen(), chess960=chess960))
+        with connection.app.engines.use(EngineChoice()) as engine:
+            return _move_and_line(passed, engine.play(passed, nodes=HINT_NODES))
+
+
 def _going(place: PagePosition) -> Board:
     """The position, if the game is not over in it."""
     board = place.board()
@@ -472,7 +489,7 @@ class Openings(PageRequest):
 
 AnyRequest: TypeAlias = (
     Hello | Position | Line | Start960 | Read | Write | Watch | Unwatch | Below | Think | Ponder
-    | Ready | Hint | Look | Comment | Mistake | Annotate | Job | Files | Open | Card | Solve | Coach
-    | AddGames | Question | ItemHint | Answer | OwnGame | Profile | Openings
+    | Ready | Hint | Threat | Look | Comment | Mistake | Annotate | Job | Files | Open | Card
+    | Solve | Coach | AddGames | Question | ItemHint | Answer | OwnGame | Profile | Openings
 )  # fmt: skip
 DECODER = msgspec.json.Decoder(AnyRequest)

@@ -19,6 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -200,6 +201,7 @@ class Guard:
 
 STATIC = Path(__file__).parent / "static"
 SHARED = ("board.js", "board.css")  # with the report
+SMALL = 1000  # bytes of an answer that is not packed
 LONGEST_MESSAGE = 1 << 20  # bytes of a request; a PGN of 100 games has some 100 000
 MOST_CONNECTIONS = 100
 MOST_PAGES = 40  # connections of an address that are WebSockets
@@ -226,7 +228,10 @@ class Site:
                 WebSocketRoute("/socket", self._converse),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
-            middleware=[Middleware(Guard, token=address.token, names=address.names)],
+            middleware=[
+                Middleware(Guard, token=address.token, names=address.names),
+                Middleware(GZipMiddleware, minimum_size=SMALL),
+            ],
             lifespan=self._life,
         )
 

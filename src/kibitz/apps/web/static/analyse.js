@@ -9,7 +9,6 @@ import { SavedGames, saveGame } from "./games.js";
 import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { KeyMoments, followJob } from "./review.js";
-import { setUp } from "./setup.js";
 import { keep, keepHeight, keepHere, keepOpen, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
 import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
@@ -66,8 +65,8 @@ export class Analyse {
   #right() {
     const compare = button("Compare", () => this.compare(), { "aria-pressed": "false", title: "A second engine or other settings on the same position" });
     this.compareButton = compare;
-    this.text = html("textarea", { rows: 3, placeholder: "Paste a FEN or PGN here, or drop a file on the page", "aria-label": "FEN or PGN", spellcheck: "false" });
-    const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
+    this.text = html("textarea", { rows: 3, placeholder: "Paste a game (PGN) or a position (FEN) here, or drop a file on the page", "aria-label": "Game or position", spellcheck: "false" });
+    const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy position", () => copy(this.board.fen), { title: "As FEN" }), button("Copy link", () => guarded(() => this.#copyLink()), { title: "A link that holds the game" }), button("Save game", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn())), { title: "As PGN" }));
     const game = html("div", { class: "row" }, button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), compare, button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
     const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, keepHeight(this.moves.element, "moves"), game, this.progress);
     return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), this.keyMoments.element, moves, this.openings, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools), this.saved);
@@ -85,7 +84,7 @@ export class Analyse {
 
   keys = {
     ArrowLeft: () => this.tree.back(), ArrowRight: () => this.tree.next(), Home: () => this.tree.first(), End: () => this.tree.last(),
-    ArrowUp: () => this.tree.turn(-1), ArrowDown: () => this.tree.turn(1), f: () => (this.board.flip(), this.#show()), " ": () => this.panels[0].toggle(),
+    ArrowUp: () => this.tree.turn(-1), ArrowDown: () => this.tree.turn(1), f: () => (this.board.flip(), this.#show()), " ": () => this.panels[0].toggle(), t: () => this.#threat(),
   };
 
   compare(on = this.panels[1].element.hidden) {
@@ -218,7 +217,7 @@ export class Analyse {
   }
 
   async #setUp() {
-    const fen = await setUp(this.tree.at.fen);
+    const fen = await (await import("./setup.js")).setUp(this.tree.at.fen);
     if (fen) this.read(fen);
   }
 
@@ -282,6 +281,20 @@ export class Analyse {
     if (this.tree.at === node) ((this.words.textContent = text ?? ""), (this.words.hidden = !text));
   }
 
+  async #copyLink() {
+    const { linkOf } = await import("./share.js");
+    await copy(await linkOf(await this.tree.pgn()));
+  }
+
+  /** What the other side would do if it were its turn, as a red arrow. */
+  async #threat() {
+    const node = this.tree.at;
+    const found = await guarded(() => ask("threat", { place: this.tree.place(node) }));
+    if (!found || this.tree.at !== node) return;
+    this.board.arrows = [["R", found.move.slice(0, 2), found.move.slice(2, 4)]];
+    this.status.textContent = `The threat is ${found.line.sans.slice(0, 5).join(" ")} (${scoreText(found.line)})`;
+  }
+
   async #annotate() {
     const level = choice("For", LEVELS, "club"), nodes = field("Nodes for each position", { type: "number", min: 100, max: 1e6, value: 10000 });
     const answer = await dialog("Annotate the game", [html("p", { class: "soft" }, "Every position is searched; mistakes are searched again, deeper."), level.element, nodes.element], [["Annotate", "yes", "accent"], ["Cancel", null]]);
@@ -337,6 +350,11 @@ export class Analyse {
   async visit() {
     const address = location.hash, names = address !== this.#visited;
     this.#visited = address;
+    if (names && address.startsWith("#game/")) {
+      history.replaceState(null, "", "#analyse");
+      const pgn = await guarded(async () => (await import("./share.js")).gameOf(address));
+      return pgn ? this.read(pgn) : false;
+    }
     const text = names ? await guarded(() => decodeURIComponent(address)) : "";
     const fen = text?.split("/").slice(1).join("/").replaceAll("_", " ");
     if (!fen || fen === this.tree.at.fen) return false;

@@ -40,7 +40,7 @@ export class Coach {
     this.openings = html("section", { class: "panel", "aria-label": "Openings" }, html("div", { class: "row" }, button("To the start", () => this.tree.first()), button("Back", () => this.tree.back())), this.explorer.element);
     this.games = html("section", { class: "panel", "aria-label": "Your games" });
     const left = html("section", { class: "left", "aria-label": "Board" }, html("div", { class: "board-and-bar" }, this.board.element), html("div", { class: "row" }, this.board.input, html("div", { class: "row controls" }, button("‹", this.tree.back, { "aria-label": "Back" }), button("›", this.tree.next, { "aria-label": "Next move" }), flipButton(this.board))));
-    this.element = html("div", { class: "desk coach" }, left, html("section", { class: "right" }, html("h1", {}, "Coach"), this.modes, this.train, this.profile, this.openings, this.games));
+    this.element = html("div", { class: "desk coach" }, left, html("section", { class: "right" }, this.modes, this.train, this.profile, this.openings, this.games));
     this.tree.addEventListener("go", () => this.#show());
     this.#addGames();
     this.restored = kept(STORE).then((state) => Object.assign(this.#state, state));

@@ -3,6 +3,7 @@
 const SLOWEST = 4000; // milliseconds between two attempts
 const SILENCE = 5000; // after which a page that wakes up takes its connection for lost
 const LONGEST = 1e6; // bytes of a request; the server ends the connection after somewhat more
+const MOST_EARLY = 8;
 const ONCE = new Set(["annotate", "addgames"]); // requests that are not sent again
 
 class Connection extends EventTarget {
@@ -10,6 +11,7 @@ class Connection extends EventTarget {
   #number = 0;
   #open = new Map(); // requests without an answer
   #topics = new Map();
+  #early = new Map(); // the newest of each topic that nobody listens to yet: its name may be on the way
   #pause = 250;
   #timer = 0;
   state = "connecting";
@@ -78,7 +80,11 @@ class Connection extends EventTarget {
       this.#open.delete(message.id);
       if (one) "error" in message ? one.reject(new Error(message.error)) : one.resolve(message.ok);
     } else if (message.topic) {
-      this.#topics.get(message.topic)?.(message);
+      const hear = this.#topics.get(message.topic);
+      if (hear) return void hear(message);
+      this.#early.delete(message.topic);
+      this.#early.set(message.topic, message);
+      if (this.#early.size > MOST_EARLY) this.#early.delete(this.#early.keys().next().value);
     }
   }
 
@@ -96,6 +102,9 @@ class Connection extends EventTarget {
 
   listen(topic, hear) {
     this.#topics.set(topic, hear);
+    const early = this.#early.get(topic);
+    this.#early.delete(topic);
+    if (early) hear(early);
   }
 
   forget(topic) {

@@ -185,7 +185,7 @@ export class EnginePanel {
   #showLines(message) {
     const [best] = message.lines;
     this.score.textContent = scoreText(best);
-    this.facts.textContent = `depth ${message.depth}/${message.seldepth} · ${short(message.nodes)} nodes · ${short(message.nps)}/s`;
+    this.facts.textContent = `depth ${message.depth} · ${short(message.nodes)} positions · ${short(message.nps)}/s`;
     this.wdl.replaceChildren(wdlBar(best.wdl));
     if (this.lines.matches(":hover, :focus-within")) return; // it stands still while one points at it
     const place = this.hooks.place();

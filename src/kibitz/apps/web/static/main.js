@@ -3,6 +3,7 @@
 import { html } from "./board.js";
 import { Analyse } from "./analyse.js";
 import { connection } from "./connection.js";
+import { apply, openLook } from "./look.js";
 
 const VIEWS = {
   analyse: ["Analyse", async () => new Analyse()],
@@ -12,7 +13,6 @@ const VIEWS = {
   training: ["Training", async () => new (await import("./training.js")).Training()],
   networks: ["Networks", async () => new (await import("./networks.js")).Networks()],
 };
-const THEMES = [null, "dark", "light"];
 const made = new Map();
 let current = null;
 
@@ -52,25 +52,13 @@ async function show() {
   current?.left?.();
   current = found;
   document.getElementById("view").replaceChildren(found.element);
+  document.getElementById("title").textContent = VIEWS[wanted][0];
   document.title = wanted === "analyse" ? "Kibitz" : `${VIEWS[wanted][0]} · Kibitz`;
   found.shown?.();
 }
 
-function setTheme(name) {
-  if (name) document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-}
-
-function nextTheme() {
-  const now = THEMES.indexOf(localStorage.getItem("kibitz-theme"));
-  const name = THEMES[(now + 1) % THEMES.length];
-  if (name) localStorage.setItem("kibitz-theme", name);
-  else localStorage.removeItem("kibitz-theme");
-  setTheme(name);
-}
-
 function onKey(event) {
-  const typing = event.target.closest("input, textarea, select, dialog, [role=application], [role=slider], .think-table");
+  const typing = event.target.closest("input, textarea, select, dialog, [role=grid], [role=slider], .think-table");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " " && event.target.closest("button, a, summary")) return;
   const work = current?.keys?.[event.key];
@@ -79,9 +67,9 @@ function onKey(event) {
   work();
 }
 
-setTheme(localStorage.getItem("kibitz-theme"));
+apply();
 document.getElementById("views").append(...Object.entries(VIEWS).map(([name, [title]]) => html("a", { href: `#${name}` }, title)));
-document.getElementById("theme").addEventListener("click", nextTheme);
+document.getElementById("look").addEventListener("click", openLook);
 document.addEventListener("keydown", onKey);
 addEventListener("hashchange", show);
 connection.addEventListener("state", () => {

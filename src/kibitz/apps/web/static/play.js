@@ -316,7 +316,7 @@ export class Play {
     const mine = this.side && !this.over;
     const free = mine && this.ready ? this.side : "";
     this.board.arrows = [];
-    this.board.show({ fen: node.fen, last: node.uci, moves: info?.moves ?? [], check: info?.check ?? "", free }, { slide: true, say: node.san });
+    this.board.show({ fen: node.fen, last: node.uci, moves: info?.moves ?? [], check: info?.check ?? "", free, ahead: mine && this.ready ? this.side : "" }, { slide: true, say: node.san });
     if (mine && !this.ready) this.#say("The engine is getting ready; the clocks wait for it.");
     else if (mine && this.#turn !== this.side) this.#say("The engine is thinking …");
     else if (mine) this.#say(info ? "Your move" : ""); // a click counts once the legal moves are there

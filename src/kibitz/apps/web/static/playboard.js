@@ -1,6 +1,8 @@
 // The board to move on: drag, click, touch, keys; promotion, legal targets, arrows of one's own, words for those who cannot see it.
 
-import { NAMES, SIZE, drawBoard, html, nameOf, spoken, square, squaresOf, svg } from "./board.js";
+import { SIZE, drawBoard, html, nameOf, spoken, square, squaresOf, svg } from "./board.js";
+import { Cells, inWords, pieceText } from "./cells.js";
+import { sound } from "./look.js";
 import { button } from "./widgets.js";
 
 const NEAR = 4; // pixels a pointer may move in a click
@@ -9,7 +11,7 @@ const PROMOTIONS = { q: "queen", r: "rook", b: "bishop", n: "knight" };
 
 export class PlayBoard {
   flipped = false;
-  #place = { fen: "8/8/8/8/8/8/8/8 w - - 0 1", moves: [], last: "", check: "", free: "" };
+  #place = { fen: "8/8/8/8/8/8/8/8 w - - 0 1", moves: [], last: "", check: "", free: "", ahead: "" };
   #marks = []; // drawn by hand
   #arrows = []; // of engines
   #chosen = null;
@@ -18,29 +20,32 @@ export class PlayBoard {
   #drawing = null;
   #preview = null;
   #waits = false; // a typed move
+  #premove = null; // [from, to], to be made when it is one's turn
 
   constructor({ onMove }) {
     this.onMove = onMove;
-    this.svg = svg("svg", { class: "squares", viewBox: "0 0 360 360", role: "img" });
+    this.svg = svg("svg", { class: "squares", viewBox: "0 0 360 360", role: "img", "aria-label": "Board" });
     this.overlay = html("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
     this.input = html("input", { class: "typed", type: "text", placeholder: "Type a move: Nf3", "aria-label": "Type a move, Nf3 or g1f3", autocomplete: "off", spellcheck: "false" });
     this.live = html("p", { class: "hidden-text", "aria-live": "polite" });
-    this.field = html("div", { class: "field-of-play", tabindex: 0, role: "application", "aria-label": "Board. Arrow keys go from square to square, Enter picks a piece up and puts it down." }, this.svg, this.overlay);
+    this.cells = new Cells("Board. Arrow keys go from square to square, Enter picks a piece up and puts it down.");
+    this.field = html("div", { class: "field-of-play" }, this.svg, this.cells.element, this.overlay);
     this.element = html("div", { class: "playboard" }, this.field, this.live);
     this.svg.addEventListener("pointerdown", (event) => this.#down(event));
     this.svg.addEventListener("pointermove", (event) => this.#move(event));
     this.svg.addEventListener("pointerup", (event) => this.#up(event));
     this.svg.addEventListener("pointercancel", () => this.#release());
     this.svg.addEventListener("contextmenu", (event) => event.preventDefault());
-    this.field.addEventListener("keydown", (event) => this.#key(event));
-    this.field.addEventListener("blur", () => (this.#cursor = null, this.#draw()));
+    this.cells.element.addEventListener("keydown", (event) => this.#key(event));
+    this.cells.element.addEventListener("blur", () => (this.#cursor = null, this.#draw()));
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && this.#typed());
   }
 
-  /** Show a position: fen, legal moves [[uci, san]], last move, check, who may move ("w", "b", "wb", ""). */
+  /** Show a position: fen, legal moves [[uci, san]], last move, check, who may move ("w", "b", "wb", ""), and who ahead of time. */
   show(place, { slide = false, say = "" } = {}) {
     const other = place.fen !== this.#place.fen;
-    this.#place = { moves: [], last: "", check: "", free: "wb", ...place };
+    this.#place = { moves: [], last: "", check: "", free: "wb", ahead: "", ...place };
+    if (!this.#place.ahead) this.#premove = null;
     this.#preview = null;
     if (other) {
       this.#chosen = null;
@@ -50,7 +55,9 @@ export class PlayBoard {
     }
     this.#draw(slide && other);
     if (this.#waits && this.#place.moves.length) this.#typed();
-    if (say) this.live.textContent = say;
+    if (say) this.live.textContent = inWords(say);
+    if (say && other) sound(say);
+    if (this.#premove && !this.#isAhead && this.#place.moves.length) this.#playAhead();
   }
 
   get fen() {
@@ -105,7 +112,36 @@ export class PlayBoard {
     return "";
   }
 
+  // --- moves ahead of one's turn ---------------------------------------------------------------
+
+  /** Whether a move now is one for the next turn. */
+  get #isAhead() {
+    return Boolean(this.#place.ahead) && this.#turn !== this.#place.ahead;
+  }
+
+  #mayLift(name) {
+    if (!this.#isAhead) return this.#from(name).length > 0;
+    const letter = squaresOf(this.#place.fen.split(" ")[0])[square(name)];
+    return letter && (letter < "a") === (this.#place.ahead === "w");
+  }
+
+  /** Make the move that was meant, if it is legal now; a pawn becomes a queen. */
+  #playAhead() {
+    const [origin, end] = this.#premove;
+    this.#premove = null;
+    const moves = this.#from(origin).filter((move) => this.#ends(move).includes(end));
+    const move = moves.find(([uci]) => uci[4] === "q") ?? moves[0];
+    if (move) setTimeout(() => this.onMove(...move)); // the position is shown first
+    else this.#draw();
+  }
+
   #play(origin, end) {
+    if (this.#isAhead) {
+      this.#premove = [origin, end];
+      this.#chosen = null;
+      this.live.textContent = `${origin} to ${end} as soon as it is your turn`;
+      return true;
+    }
     const found = this.#from(origin).filter((move) => this.#ends(move).includes(end));
     if (!found.length) return false;
     const plain = found.filter(([uci]) => uci.slice(2, 4) === end);
@@ -157,6 +193,7 @@ export class PlayBoard {
     const here = this.#at(event);
     if (!here || !this.overlay.hidden) return this.#close();
     event.preventDefault();
+    if (this.#premove) (this.#premove = null, this.#draw()); // any press takes it back
     if (event.button === 2) {
       const color = COLORS[event.shiftKey && event.altKey ? "both" : event.shiftKey ? "shift" : event.altKey ? "alt" : "none"];
       this.#drawing = { from: here, color };
@@ -166,7 +203,7 @@ export class PlayBoard {
     if (this.#marks.length) this.#marks = [];
     const before = this.#chosen;
     if (before && before !== here && this.#play(before, here)) return this.#draw();
-    this.#chosen = this.#from(here).length ? here : null;
+    this.#chosen = this.#mayLift(here) ? here : null;
     this.#draw();
     if (!this.#chosen) return undefined;
     this.svg.setPointerCapture(event.pointerId);
@@ -236,7 +273,7 @@ export class PlayBoard {
   // --- keys ------------------------------------------------------------------------------------
 
   #key(event) {
-    if (event.target !== this.field || event.ctrlKey || event.metaKey) return;
+    if (event.ctrlKey || event.metaKey) return;
     const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     if (event.key in steps) {
       const [x, y] = steps[event.key].map((one) => (this.flipped ? -one : one));
@@ -244,16 +281,15 @@ export class PlayBoard {
       const clamp = (one) => Math.max(0, Math.min(7, one));
       this.#cursor = this.#cursor ? nameOf(clamp((now % 8) + x) + 8 * clamp((now >> 3) + y)) : nameOf(now);
       const letter = squaresOf(this.#place.fen.split(" ")[0])[square(this.#cursor)];
-      const piece = letter ? `${letter < "a" ? "white" : "black"} ${NAMES[letter.toLowerCase()]}` : "empty";
-      this.live.textContent = `${this.#cursor}, ${piece}`;
+      this.live.textContent = `${this.#cursor}, ${pieceText(letter)}`;
     } else if ((event.key === "Enter" || event.key === " ") && this.#cursor) {
       const here = this.#cursor;
       if (!(this.#chosen && this.#chosen !== here && this.#play(this.#chosen, here))) {
-        this.#chosen = this.#chosen !== here && this.#from(here).length ? here : null;
+        this.#chosen = this.#chosen !== here && this.#mayLift(here) ? here : null;
         this.live.textContent = this.#chosen ? `${here} picked up` : "nothing picked up";
       }
     } else if (event.key === "Escape") {
-      this.#chosen = null;
+      this.#chosen = this.#premove = null;
     } else if (/^[a-hNBRQKO]$/.test(event.key)) {
       this.input.value = "";
       return this.input.focus(); // the letter goes there
@@ -303,10 +339,12 @@ export class PlayBoard {
     drawBoard(this.svg, placement, { flipped: this.flipped, move: last.slice(0, 4), marks, moves: slide });
     this.svg.classList.toggle("previewed", Boolean(this.#preview));
     this.svg.setAttribute("aria-label", `${spoken(placement)} ${this.#turn === "w" ? "White" : "Black"} to move.`);
+    this.cells.show(squaresOf(placement), this.#chosen, this.#cursor);
     if (this.#preview) return;
     const under = [];
     if (place.check) under.push(this.#put(svg("rect", { width: SIZE, height: SIZE, class: "in-check" }), place.check));
     if (this.#chosen) under.push(this.#put(svg("rect", { width: SIZE, height: SIZE, class: "chosen" }), this.#chosen));
+    for (const name of this.#premove ?? []) under.push(this.#put(svg("rect", { width: SIZE, height: SIZE, class: "premove" }), name));
     under.push(this.#hover);
     const first = this.svg.querySelector("use");
     if (first) first.before(...under);
@@ -323,4 +361,4 @@ export class PlayBoard {
 }
 
 /** The buttons that go with a board. */
-export const flipButton = (board, also = () => {}) => button("Flip", () => (board.flip(), also()), { "aria-label": "Turn the board", title: "Turn the board (f)" });
+export const flipButton = (board, also = () => {}) => button("Flip", () => (board.flip(), also()), { "aria-label": "Flip the board", title: "Flip the board (f)" });

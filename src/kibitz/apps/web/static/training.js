@@ -79,7 +79,7 @@ class ShardView {
   constructor(name) {
     this.name = name;
     this.board = new PlayBoard({ onMove: () => {} });
-    this.title = html("h3");
+    this.title = html("h3", {}, "Games");
     this.about = html("p", { class: "facts" });
     this.values = html("table", { class: "facts-table" });
     this.target = html("ol", { class: "policy" });
