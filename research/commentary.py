@@ -22,7 +22,7 @@ from cyclopts import App, Parameter
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.comment.analyse import NODES as ANNOTATES
-from kibitz.comment.annotate import scene_on
+from kibitz.comment.annotate import Style, annotate, scene_on
 from kibitz.comment.check.verdict import (
     BEFORE,
     BEHIND,
@@ -44,12 +44,14 @@ from kibitz.core.log import graceful_stop, progress
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.position.board import Board
+from kibitz.position.pgn import Game, read_games
 from kibitz.search.limits import Limits
 from research.command import carry_out
 
 app = App(
     name="commentary", help="How far kibitz check can be trusted.", result_action="return_value"
 )
+GOOD = {1, 3}  # marks of good moves in PGN
 COLUMNS = {"game", "ply", "fen_before", "uci", "fen_after", "comment"}
 
 TableArgument = Annotated[Path, Parameter(help="Table of comments, as in commentary_clear.tsv.")]
@@ -196,6 +198,28 @@ def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
     return idea.name in map(kind_of, comment.claims), comment.text
 
 
+# --- what is spoken of ----------------------------------------------------------------------------
+
+
+def spoken_in(game: Game, engine: Engine, nodes: int, *, blind: bool) -> Counter[tuple[str, bool]]:
+    """Of a game that a person has annotated: kinds of moves, and whether we speak of them.
+
+    The kinds are "all", "annotated" (with a mark or words) and "good" (with ! or !!). `blind` keeps
+    from us what the person thought.
+    """
+    nodes_of, counts = list(game.tree.mainline()), Counter[tuple[str, bool]]()
+    kinds = [["all"] for _ in nodes_of]
+    for node, names in zip(nodes_of, kinds, strict=True):
+        names += ["annotated"] if node.comment.strip() or node.nags & {1, 2, 3, 4, 5, 6} else []
+        names += ["good"] if node.nags & GOOD else []
+        if blind:
+            node.comment, node.nags = "", set()
+    comments = annotate(game, engine, Style(limits=Limits(nodes=nodes))).comments
+    for comment, names in zip(comments, kinds, strict=True):
+        counts.update((name, bool(comment.text)) for name in names)
+    return counts
+
+
 # --- commands -------------------------------------------------------------------------------------
 
 
@@ -268,6 +292,30 @@ def ideas_command(
     told = [(one["name"], " ".join(one["moves"]), one["comment"]) for one in wrong]
     table_of = columns(("", "", ""), [*rows, *told])
     emit({**shares, "wrong": wrong}, as_json=json, table=table_of)
+    return 0
+
+
+@app.command(name="spoken")
+def spoken_command(
+    games: Annotated[Path, Parameter(help="PGN of games that people have annotated.")],
+    *,
+    blind: Annotated[bool, Parameter(help="Take out what people wrote first.")] = False,
+    nodes: NodesFlag = ANNOTATES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Print of how many moves that people annotated, or gave an exclamation mark, we speak."""
+    at_least(1, nodes=nodes)
+    counts: Counter[tuple[str, bool]] = Counter()
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        for game in read_games(games):
+            counts += spoken_in(game, engine, nodes, blind=blind)
+    facts = {
+        name: _share(counts[name, True], counts[name, True] + counts[name, False])
+        for name in ("all", "annotated", "good")
+    }
+    rows = [(name, one["count"], one["of"], one["share"]) for name, one in facts.items()]
+    emit(facts, as_json=json, table=columns(("moves", "spoken of", "of", "share"), rows))
     return 0
 
 

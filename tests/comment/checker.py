@@ -26,6 +26,7 @@ import chess.engine
 import chess.pgn
 import chess.syzygy
 
+from tests.comment.ideas import IDEAS
 from tests.comment.stories import (
     KEPT,
     LOOSE,
@@ -829,7 +830,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
             for one in units(t)
         ),
     ),
-    ("discovery", r"uncovers|opens the line of|discovers an attack|discovered check", discovered),
+    ("discovery", r"uncovers|opens the line of|discovers an attack|(?<!one )discovered check", discovered),
     ("double check", r"double check", lambda at, _: len(at.after.checkers()) == 2),
     ("guard", r"removes the|, which guarded", guard_taken),
     ("loose", r"which nothing guarded|for nothing(?! guards)", loose),
@@ -857,7 +858,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("queens", r"queens off(?!: | in the line)|without queens", lambda at, _: not at.after.queens),
     (
         "pawn ending",
-        r"pawn ending|only kings and pawns",
+        r"(?<!won )pawn ending|only kings and pawns",
         lambda at, _: at.after.occupied == at.after.pawns | at.after.kings,
     ),
     ("opposite bishops", r"opposite colours|opposite-coloured", opposite_bishops),
@@ -950,7 +951,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"moves without a capture",
         lambda at, t: str(at.after.halfmove_clock // 2) in t,
     ),
-    ("imbalance", r"with .* against (?:a|two|three) (?!.*minor)", unlike_pieces),
+    ("imbalance", r"with (?!a good).* against (?:a|two|three) (?!.*minor)", unlike_pieces),
     ("prevents", r"does not allow|rules out|leaves no room", impossible),
     (
         "threat",
@@ -964,7 +965,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("mate", r"(?<!take it allows )mate[sd]? in \w+|mate next move", mate_statement),
     (
         "sacrifice",
-        r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange)",
+        r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange|.* is stalemate)",
         given,
     ),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
@@ -1013,7 +1014,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("score", r"[+\u2212]\d+\.\d\d", stated),
 ]
 
-RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
+RULES = [(kind, re.compile(form), rule) for kind, form, rule in [*STATEMENTS, *IDEAS]]
 
 
 # What is left of a sentence whose statement is the answer or the better move that it names.
