@@ -830,7 +830,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
             for one in units(t)
         ),
     ),
-    ("discovery", r"uncovers|opens the line of|discovers an attack|(?<!one )discovered check", discovered),
+    (
+        "discovery",
+        r"uncovers|opens the line of|discovers an attack|(?<!one )discovered check",
+        discovered,
+    ),
     ("double check", r"double check", lambda at, _: len(at.after.checkers()) == 2),
     ("guard", r"removes the|, which guarded", guard_taken),
     ("loose", r"which nothing guarded|for nothing(?! guards)", loose),
