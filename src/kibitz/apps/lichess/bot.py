@@ -13,6 +13,7 @@ from kibitz.apps.lichess.archive import Archive
 from kibitz.apps.lichess.challenges import Challenger
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.game import Game
+from kibitz.apps.lichess.lookups import Lookups
 from kibitz.apps.lichess.messages import (
     Challenge,
     ChallengeCanceled,
@@ -62,6 +63,7 @@ class Bot:
         self._played: list[tuple[float, str]] = []  # when games began, and the opponents' ids
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
+        self._lookups = Lookups(settings, archive.say)
 
     def run(self, stop: Stop) -> None:
         """Play until a stop is requested and the games under way have ended."""
@@ -188,7 +190,8 @@ class Bot:
     def _play(self, name: str) -> None:
         """Play a game, with an engine of its own."""
         with Engine(self._network) as engine:
-            Game(name, self._me, self._server, engine, self._settings, self._archive).play()
+            shared = self._server, engine, self._settings, self._archive, self._lookups
+            Game(name, self._me, *shared).play()
 
     def _reap(self) -> None:
         """See to games that have ended; one that an error interrupts begins again."""

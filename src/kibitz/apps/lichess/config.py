@@ -68,6 +68,22 @@ class Lichess:
     odds_options: tuple[str, ...] = setting(
         ("Search=mcts", "ScLimit=28"), "engine options in games at odds, as NAME=VALUE"
     )
+    # --- moves that need no search, in games from the usual start
+    books: tuple[str, ...] = setting((), "Polyglot books (.bin) and repertoires (.pgn), in order")
+    book_moves: int = setting(20, "so many moves from books at most", low=0)
+    book_choice: Literal["weight", "best"] = setting(
+        "weight", "of a book's moves: any, as likely as its weight, or the heaviest"
+    )
+    explorer: Literal["off", "masters", "lichess"] = setting(
+        "off", "games that the online opening explorer is asked about, after the books"
+    )
+    explorer_moves: int = setting(10, "so many moves from the explorer at most", low=0)
+    explorer_games: int = setting(20, "games that a move of the explorer has at least", low=1)
+    explorer_url: str = setting("https://explorer.lichess.ovh", "where the explorer is")
+    online_tablebases: bool = setting(False, "ask online tablebases, up to seven pieces")
+    tablebase_url: str = setting("https://tablebase.lichess.ovh", "where they are")
+    online_seconds: float = setting(2.0, "for an online answer, at most", low=0.1, high=10)
+    online_least: int = setting(60, "seconds on its clock it needs to ask online", low=10)
     # --- strength; below the full one it plays as UCI_Elo says, and as people do where these can
     strength: Literal["full", "fixed", "opponent"] = setting(
         "full", "how strong it plays: fully, as strength_elo says, or as the opponent's rating"

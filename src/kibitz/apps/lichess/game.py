@@ -30,6 +30,7 @@ from kibitz.apps.lichess.delivery import (
     offers_draw,
     takes_draw,
 )
+from kibitz.apps.lichess.lookups import KnownMove, Lookups
 from kibitz.apps.lichess.messages import (
     ChatLine,
     Full,
@@ -55,7 +56,7 @@ class FinishedSearch(NamedTuple):
     """What a search has come to."""
 
     search: Search
-    result: Result | BaseException
+    result: Result | KnownMove | BaseException
 
 
 @dataclass
@@ -99,8 +100,9 @@ class Game:
         engine: Engine,
         settings: Lichess,
         archive: Archive,
+        lookups: Lookups,
     ) -> None:
-        self.id, self._me = name, me.casefold()
+        self.id, self._me, self._lookups = name, me.casefold(), lookups
         self._server, self._engine = server, engine
         self._settings, self._archive = settings, archive
         self._inbox: queue.SimpleQueue[Message | FinishedSearch | BaseException] = (
@@ -304,6 +306,9 @@ class Game:
         assert self._full is not None
         ponder = ponder_until is not None
         spent = 0.0 if ponder else 1000 * (time.monotonic() - self._heard)
+        known = not ponder and self._full.variant.key == "standard"
+        if known and self._lookups.asks_online(board, self._left - spent):
+            spent += 1000 * self._settings.online_seconds
         timed = self._full.clock is not None
         limits = limits_of(
             self._state,
@@ -317,12 +322,17 @@ class Game:
         search = self._engine.begin(board, replace(limits, ponder=ponder))
         self._running = RunningSearch(search, moves, ponder_until)
         name = f"search {self.id}"
-        threading.Thread(target=self._run, args=(search,), name=name, daemon=True).start()
+        arguments = (search, board.copy() if known else None, self._left)
+        threading.Thread(target=self._run, args=arguments, name=name, daemon=True).start()
 
-    def _run(self, search: Search) -> None:
-        """What the thread of a search does."""
+    def _run(self, search: Search, board: Board | None, left: float) -> None:
+        """What the thread of a search does: on a board that may be known, that is asked first."""
         try:
-            self._inbox.put(FinishedSearch(search, search.run()))
+            known = None if board is None else self._lookups.move(board, left)
+            if known is not None:
+                search.stop()  # it has still to run, or the engine would wait for it
+            result = search.run()
+            self._inbox.put(FinishedSearch(search, known or result))
         except BaseException as error:  # noqa: BLE001 - play raises it
             self._inbox.put(FinishedSearch(search, error))
 
@@ -342,6 +352,12 @@ class Game:
             raise thought.result
         pondered = running.ponder_until is not None
         if thought.result.move is None or pondered or running.moves != self._moves:
+            return
+        if isinstance(thought.result, KnownMove):
+            move, source = thought.result
+            self._archive.say(f"game {self.id}: {self._board.san(move)} from {source}")
+            self._decide(move, None)
+            self._send()
             return
         self._scores.add(thought.result.report, self._board, len(self._moves))
         if (
