@@ -172,7 +172,7 @@ PROBES: dict[str, Probe] = {
     "minimax_material": Probe(15_258, {**MINIMAX, "minimax_material": 0}, LATE),
     "minimax_visits": Probe(10**6, MINIMAX, LATE),
     "minimax_ignore": Probe(1.0, MINIMAX, LATE),
-    "score_type": Probe("centipawn_2019", fen=LATE),
+    "score_type": Probe("centipawn_2019", fen=LATE, nodes=20),  # few: a score that is not near 0
 }
 
 

@@ -26,6 +26,7 @@ from kibitz.search.mcts.rules.parameters import (
     FPU_WIN,
     Behaviour,
     Contempt,
+    Expectimax,
     Exploration,
     FirstPlay,
     Forced,
@@ -298,6 +299,9 @@ class Oracle:
         if isinstance(rule, Forced):
             due = self.due(rule, node) if depth == 0 else None
             return due or self.puct(rule.inner, node, depth), True
+        if isinstance(rule, Expectimax):
+            behind = self.farthest_behind(node) if depth % 2 else None
+            return behind or self.puct(rule.inner, node, depth), True
         if isinstance(rule, Puct):
             return self.puct(rule, node, depth), True
         if isinstance(rule, Sble):
@@ -312,6 +316,12 @@ class Oracle:
             if 0 < reply.visits < due and not known:
                 return reply
         return None
+
+    def farthest_behind(self, node: Node) -> Node:
+        """The reply that has the fewest visits beside its share of them."""
+        replies = node.replies or []
+        total = 1 + sum(reply.visits for reply in replies)
+        return max(replies, key=lambda reply: reply.prior * total - reply.visits)
 
     def puct(self, rule: Puct, node: Node, depth: int) -> Node:
         """Q + c(N) P sqrt(N) / (1 + n)."""

@@ -17,6 +17,7 @@ from kibitz.search.mcts.rules.parameters import (
     FPU_WIN,
     Behaviour,
     Contempt,
+    Expectimax,
     Exploration,
     FirstPlay,
     Forced,
@@ -85,6 +86,8 @@ RULES: dict[str, Rule] = {
     "cold": Contempt(limit=15, temperature=0.4, admit=1),
     "contempt sble": Contempt(Sble(), limit=10),
     "forced": Forced(),
+    "expectimax": Expectimax(),
+    "expectimax widening": Expectimax(Puct(widening=0.6)),
 }
 BEHAVIOURS = {
     "plain": Behaviour(),
@@ -182,3 +185,21 @@ def test_every_rule_with_every_behaviour(rule: str, behaviour: str, board: str) 
     exact = BEHAVIOURS[behaviour].policy_temperature == 1
     playouts = 800 if exact else PLAYOUTS
     compare(*grown(BOARDS[board], RULES[rule], BEHAVIOURS[behaviour], HASHED, playouts))
+
+
+@pytest.mark.parametrize("board", ["start", "kiwipete"])
+def test_expectimax_visits_replies_as_often_as_the_policy_plays_them(board: str) -> None:
+    rule = Expectimax()
+    _, oracle = grown(BOARDS[board], rule, Behaviour(prove=0), HASHED, 3 * PLAYOUTS)
+    checked = 0
+    for reply in oracle.root.replies or []:
+        answers = reply.replies or []
+        total = sum(answer.visits for answer in answers)
+        if total < 50:
+            continue
+        checked += 1
+        for answer in answers:
+            assert answer.visits == pytest.approx(answer.prior * total, abs=len(answers) / 4)
+        mean = sum(answer.visits * answer.value for answer in answers) / total
+        assert -mean == pytest.approx(reply.value, abs=2 / total)  # its first visit is its own
+    assert checked

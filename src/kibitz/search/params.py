@@ -30,7 +30,7 @@ from kibitz.core.options import (
     setting,
 )
 from kibitz.search.alphabeta.constants import NAMES, Constants
-from kibitz.search.mcts.rules.parameters import OFF, Puct, RuleName, names_with
+from kibitz.search.mcts.rules.parameters import OFF, Expectimax, Puct, RuleName, names_with
 
 # --- where an option has an effect ----------------------------------------------------------------
 #
@@ -65,8 +65,9 @@ HEEDED = {
 EXPLORING = Where(names_with(lambda rule: rule.weighs_priors))
 CHOOSING = Where(names_with(lambda rule: rule.plays_most_visited))
 FREEZING = Where(names_with(lambda rule: rule.may_freeze))
-ONLY_PUCT = Where(("puct",))  # AlphaZero's rule always counts the parent's visit
-PUCT = Where(names_with(lambda rule: rule.numbers is Puct))
+ONLY_PUCT = Where(("puct", "expectimax"))  # AlphaZero's rule always counts the parent's visit
+MAY_PROVE = Where(names_with(lambda rule: rule.proves))
+PUCT = Where(names_with(lambda rule: rule.numbers in (Puct, Expectimax)))
 SBLE = Where(("sble",))
 GUMBEL = Where(("gumbel",))
 CONTEMPT = Where(("contempt",))
@@ -99,8 +100,10 @@ ELIMINATION = with_one_of("elimination", where=SBLE)
 SELECTIVE = with_one_of("selective_backup", where=SBLE)
 NOISE = with_one_of("noise_epsilon")
 MOVING = with_one_of("value_average", values=("moving",))
-PROVING = with_one_of("prove")
-MATES = with_one_of("prove", where=EXPLORING)
+PROVING = with_one_of("prove", where=MAY_PROVE)
+MATES = with_one_of(
+    "prove", where=Where(names_with(lambda rule: rule.weighs_priors and rule.proves))
+)
 PROVED_REPLIES = with_one_of("prove", where=CONTEMPT)
 SLOW_START = with_one_of("slow_start_nodes", where=BATCHED)
 TABLES = with_one_of("syzygy_path")
@@ -334,7 +337,9 @@ class Settings(Constants):
     average_cap: float = number(
         "MovingAverageCap", 25e6, 1, 1e12, 1e6, "samples it looks back on", MOVING
     )
-    prove: bool = setting(True, "mates and other certain results climb the tree", uci="MateProving")
+    prove: bool = setting(
+        True, "mates and other certain results climb the tree", uci="MateProving", where=MAY_PROVE
+    )
     search_proven: bool = setting(
         False, "look for shorter mates in proved moves", uci="SearchProven", where=PROVING
     )

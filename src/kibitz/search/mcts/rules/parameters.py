@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kibitz.core.errors import ConfigError
 
-RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
+RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel", "expectimax"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 Settings: TypeAlias = Any  # of search/params.py, whose options take the names of rules from here
 
@@ -83,6 +83,12 @@ class Gumbel(NamedTuple):
     noise: float = 0.0  # scale of the noise that chooses them; 0 takes the likeliest
 
 
+class Expectimax(NamedTuple):
+    """Own moves by PUCT; the opponent's as often as his policy says, so his nodes are means."""
+
+    inner: Puct = Puct()
+
+
 class Contempt(NamedTuple):
     """Search-contempt: below a limit of visits the opponent searches, beyond it he repeats himself.
 
@@ -106,7 +112,7 @@ class Forced(NamedTuple):
     prune: int = 1  # 1: playouts that were only forced are no part of the policy to learn
 
 
-Unwrapped: TypeAlias = Puct | Sble | Gumbel
+Unwrapped: TypeAlias = Puct | Sble | Gumbel | Expectimax
 Rule: TypeAlias = Unwrapped | Contempt | Forced
 
 
@@ -154,6 +160,7 @@ class Entry:
     plays_most_visited: bool = True  # if not, its own formula chooses the move
     may_freeze: bool = False  # search-contempt may wrap it
     may_force: bool = False  # self-play may force playouts at its root
+    proves: bool = True  # mates and other certain results may climb the tree
     sums_visits: bool = False  # threads may add up visits before they tell the tree
     # Whether of the moves not tried yet it only ever looks at the likeliest.
     by_prior: Callable[[Any], bool] = _never
@@ -273,6 +280,10 @@ def _gumbel(settings: Settings) -> Gumbel:
     )
 
 
+def _expectimax(settings: Settings) -> Expectimax:
+    return Expectimax(_puct(settings))
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 _PLAIN: dict[str, Any] = {"policy_temperature": 1.0, "variance_scaling": 0.0}
@@ -334,6 +345,14 @@ RULES: dict[RuleName, Entry] = {
     "azero": _AZERO,
     "sble": _SBLE,
     "gumbel": _GUMBEL,
+    # A reply that mates counts as often as it is played.
+    "expectimax": Entry(
+        Expectimax,
+        "kibitz.search.mcts.rules.expectimax:EXPECTIMAX",
+        _expectimax,
+        weighs_priors=True,
+        proves=False,
+    ),
 }
 
 
@@ -387,7 +406,7 @@ def to_behaviour(settings: Settings) -> Behaviour:
         expand_at=settings.expand_at,
         build=settings.average_build if moving else default.build,
         cap=settings.average_cap if moving else default.cap,
-        prove=int(settings.prove),
+        prove=int(settings.prove and entry_of(rule).proves),
         descend_proven=int(settings.search_proven),
         clear_losses=int(settings.clear_losses),
         draw_sibling=int(settings.draw_sibling),
