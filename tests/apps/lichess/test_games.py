@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,6 +14,7 @@ import chess.pgn
 import pytest
 
 from kibitz.apps.lichess import bot as bots
+from kibitz.apps.lichess import reports
 from kibitz.data.openings import odds_start
 from kibitz.engine import Engine
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
@@ -185,6 +187,36 @@ def test_draws(lichess: StandIn, start: Start) -> None:
     answers = [lichess.acts_in(game.id) for game in (level, better, early)]
     assert answers == [["draw/yes"], ["draw/no"], ["draw/no"]]
     assert level.status == "draw"
+
+
+def test_reports_of_games(lichess: StandIn, start: Start, tmp_path: Path) -> None:
+    start(reports=True, report_nodes=20)
+    for name, moves in (("short", 4), ("long", 12)):  # they are made in the order of the games
+        finished(lichess.begin(name, resigns_at=moves))
+    wait_for((tmp_path / "reports" / "long.html").exists)
+    assert {path.name for path in (tmp_path / "reports").iterdir()} == {"long.pgn", "long.html"}
+    game = chess.pgn.read_game(io.StringIO((tmp_path / "reports" / "long.pgn").read_text()))
+    assert game is not None
+    assert "kibitz" in game.headers["Annotator"]
+    assert all("%eval" in node.comment for node in game.mainline())
+
+
+def test_a_report_that_fails_costs_nothing_else(
+    lichess: StandIn, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = vars(reports)["parse_game"]
+
+    def fall_once(_: str) -> None:
+        monkeypatch.setattr(reports, "parse_game", real)
+        raise RuntimeError("trouble")
+
+    monkeypatch.setattr(reports, "parse_game", fall_once)
+    start(reports=True, report_nodes=20)
+    for name in ("first", "second"):
+        finished(lichess.begin(name, resigns_at=12))
+    wait_for((tmp_path / "reports" / "second.html").exists)
+    assert {path.name for path in (tmp_path / "reports").iterdir()} == {"second.pgn", "second.html"}
+    assert "trouble" in (tmp_path / "bot.log").read_text()
 
 
 @pytest.mark.parametrize(

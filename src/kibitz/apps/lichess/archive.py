@@ -11,6 +11,7 @@ import chess.engine
 import chess.pgn
 
 from kibitz.apps.lichess.messages import Full, State
+from kibitz.apps.lichess.reports import Reports
 from kibitz.comment.openings import opening_in
 from kibitz.core.files import dated
 from kibitz.core.journal import GrowingFile
@@ -28,7 +29,8 @@ class Archive:
     """The folder of a bot."""
 
     def __init__(self, folder: Path, server: str) -> None:
-        self._server = server
+        self.folder, self._server = folder, server
+        self.reports: Reports | None = None  # where they are wanted
         self._games, self._log = GrowingFile(folder / GAMES), GrowingFile(folder / LOG)
 
     def say(self, text: str) -> None:
@@ -58,7 +60,10 @@ class Archive:
                 node.set_eval(chess.engine.PovScore(kind(score.amount), chess.WHITE))
             if ply in clocks:
                 node.set_clock(clocks[ply] / 1000)
-        self._add(self._games, f"{text_of(tree)}\n\n")
+        text = text_of(tree)
+        self._add(self._games, f"{text}\n\n")
+        if self.reports is not None and state.status not in UNFINISHED:
+            self.reports.add(full.id, text, len(board.moves))
 
     def _add(self, file: GrowingFile, text: str) -> None:
         """Add to a file; a full disk costs no game, and what was to be kept is printed."""
@@ -68,7 +73,9 @@ class Archive:
             say(f"{error}; what was to be kept is:\n{text.rstrip()}")
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, after the last reports."""
+        if self.reports is not None:
+            self.reports.close()
         self._games.close()
         self._log.close()
 

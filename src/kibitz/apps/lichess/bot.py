@@ -25,6 +25,7 @@ from kibitz.apps.lichess.messages import (
     GameStart,
     event_of,
 )
+from kibitz.apps.lichess.reports import Reports
 from kibitz.apps.lichess.rules import Workload, why_declined
 from kibitz.apps.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
 from kibitz.core.errors import KibitzError, shorten
@@ -64,6 +65,9 @@ class Bot:
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
         self._lookups = Lookups(settings, archive.say)
+        if settings.reports:
+            nodes = settings.report_nodes
+            archive.reports = Reports(archive.folder, network, nodes, archive.say)
 
     def run(self, stop: Stop) -> None:
         """Play until a stop is requested and the games under way have ended."""

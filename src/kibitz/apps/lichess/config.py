@@ -113,6 +113,9 @@ class Lichess:
     draw_from: int = setting(35, "move from which it offers and accepts", low=1)
     takebacks: int = setting(0, "takebacks an opponent gets in a casual game", low=0)
     abort_seconds: int = setting(30, "wait for an opponent's first move", low=1, high=300)
+    # --- reports
+    reports: bool = setting(False, "annotate every finished game, as PGN and HTML")
+    report_nodes: int = setting(20_000, "nodes for each position of a report", low=1)
     # --- chat
     greeting: str = setting(
         "Good luck, {opponent}! I am Kibitz, a chess program. Ask me: !help",
