@@ -12,11 +12,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import chess
 import pytest
 
+from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.report.page import Report, without_commands
+from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.comment.words.story import told_by
+from kibitz.engine import Engine
 from kibitz.position.pgn import BadGame, read_games
+from kibitz.search.limits import Limits
 from tests.comment.browser import FOUND, Tab, browser
 
 GAME = """[Event "Club evening"]
@@ -143,7 +148,7 @@ def test_the_page_knows_what_the_game_says(hostile: Path) -> None:
     _, first, second, _ = Outline(hostile.read_text(encoding="utf-8")).texts
     game: dict[str, Any] = json.loads(first)
     assert game["story"] == "Ben overlooked a mate."
-    assert game["counts"][1] == {"?": 0, "??": 1, "?!": 0}
+    assert game["marks"] == [{"mark": "??", "moves": [[], [6]]}]
     sans = [(one.get("san"), one["depth"]) for one in game["nodes"][6:]]
     line = [("g6", 1), ("Qf3", 1), ("Qd1", 2), ("Bg7", 2), ("Nf6", 1), ("Qxf7#", 0)]
     assert sans == [("Nf6", 0), *line]
@@ -151,7 +156,78 @@ def test_the_page_knows_what_the_game_says(hostile: Path) -> None:
     assert (blunder["value"], blunder["text"], blunder["glyph"]) == (1.0, "#1", "??")
     assert blunder["marks"] == [["G", "g7", "g6"]]
     assert game["keys"] == [6]
+    assert blunder["quiz"]["good"] == ["g7g6"]
+    assert blunder["quiz"]["legal"]["d8e7"] == "Qe7"
+    assert [row[0] for row in game["phases"]] == ["opening"]
+    assert game["phases"][0][1:] == pytest.approx(game["accuracy"], abs=0.5)
     assert json.loads(second)["white"].startswith('"A" & </script>')
+
+
+CLOCKS = """[Event "https://lichess.org/tournament/x"]
+[Site "https://lichess.org/abcd1234"]
+[White "A"]
+[Black "B"]
+[TimeControl "180+2"]
+[Result "*"]
+
+{ [%eval 0.2] } 1. e4 { [%eval 0.2] [%clk 0:02:58] } e5 { [%eval 0.2] [%clk 0:03:00] }
+2. f3 $2 { [%eval -0.9] [%good g1f3,f1c4,e4e6] [%grade miss] [%clk 0:02:00] }
+Nc6 { [%eval -0.8] [%clk 0:01:50] } *
+
+"""
+
+
+def test_clocks_marks_and_good_moves_are_counted_and_addresses_left_out(tmp_path: Path) -> None:
+    page = page_of(CLOCKS, tmp_path / "page.html").read_text(encoding="utf-8")
+    _, first, _ = Outline(page).texts
+    game = json.loads(first)
+    assert game["about"] == ["3 min + 2 s", "King's Pawn Game: King's Head Opening (C20)"]
+    assert game["times"] == [["time", 64.0, 74.0], ["longest", 60.0, 72.0]]
+    assert [one.get("spent") for one in game["nodes"]] == [None, 4, 2, 60, 72]
+    sides = {one["mark"]: one["moves"] for one in game["marks"]}
+    assert sides == {"?": [[3], []], "miss": [[3], []]}
+    assert game["nodes"][3]["quiz"]["good"] == ["g1f3", "f1c4"]  # e4e6 is no move there
+    assert not re.search(r"lichess\.org", page.replace(game["pgn"], "").split('"pgn"')[0])
+
+
+def test_a_report_is_in_the_language_that_is_asked_for(tmp_path: Path) -> None:
+    report = Report(LANGUAGES["de"])
+    for game in read_games(io.StringIO(GAME)):
+        report.add(game)
+    report.write(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<html lang="de">' in text
+    assert "Schlüsselmomente" in text
+    _, first, _ = Outline(text).texts
+    found = json.loads(first)
+    assert [one["san"] for one in found["nodes"][1:6]] == ["e4", "e5", "Lc4", "Sc6", "Dh5"]
+    assert found["nodes"][1]["text"] == "+0,20"
+    assert "4. Qxf7#" in found["pgn"]  # as all programs read it
+    assert {*ENGLISH.page} == {*LANGUAGES["de"].page}
+
+
+def test_an_annotated_game_names_the_moves_that_were_good() -> None:
+    game = next(read_games(io.StringIO("1. f3 e5 2. g4 Qh4# 0-1")))
+    with Engine("material", search="alphabeta", multipv=2, hash=16) as engine:
+        annotate(game, engine, Style(limits=Limits(nodes=300)))
+        again = str(game)
+        annotate(game, engine, Style(limits=Limits(nodes=300)))
+    assert str(game) == again
+    node = [*game.tree.mainline()][2]
+    told = re.search(r"\[%good ([^]]*)\]", node.comment)
+    assert told
+    assert "g2g4" not in told[1]
+    for move in told[1].split(","):
+        board = node.parent.board()
+        board.push_uci(move)
+        assert not any(board.gives_check(one) and is_mate(board, one) for one in board.legal_moves)
+
+
+def is_mate(board: chess.Board, move: chess.Move) -> bool:
+    board.push(move)
+    mates = board.is_checkmate()
+    board.pop()
+    return mates
 
 
 def test_the_examples_are_whole() -> None:
@@ -202,6 +278,7 @@ def middle(page: Tab, selector: str, across: float = 0.5) -> tuple[float, float]
 
 
 def test_keys_clicks_and_variations_step_through_the_game(page: Tab) -> None:
+    page.key("Home")
     assert here(page) == "Start"
     for name, expected in [
         ("ArrowRight", "1.e4"),
@@ -228,6 +305,59 @@ def test_keys_clicks_and_variations_step_through_the_game(page: Tab) -> None:
     assert here(page) == "1.e4"
     assert "king e1" in page.js("document.getElementById('board').getAttribute('aria-label')")
     assert page.js("document.querySelectorAll('#board use').length") == 32
+
+
+def on(page: Tab, square: str) -> tuple[float, float]:
+    """The middle of a square of the board, White's side below."""
+    code = "JSON.stringify(document.getElementById('board').getBoundingClientRect())"
+    box = json.loads(page.js(code))
+    file, rank = "abcdefgh".index(square[0]), 8 - int(square[1])
+    each = box["width"] / 8
+    return box["x"] + (file + 0.5) * each, box["y"] + (rank + 0.5) * each
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_reader_finds_a_better_move_than_the_one_played(
+    page: Tab, hostile: Path, width: int, height: int
+) -> None:
+    page.size(width, height, mobile=width < 500)
+    page.open(hostile.as_uri())  # at the first critical moment
+    assert here(page) == "3...?"
+    seen = "getComputedStyle(document.getElementById('moves')).visibility"
+    assert page.js(seen) == "hidden"
+    assert "Nf6" not in page.js("document.querySelector('.now').innerText")
+    answer = "document.getElementById('answer').textContent"
+    for start, end, text in (
+        ("g8", "f6", "3...Nf6 is what was played"),
+        ("a7", "a6", "3...a6 is not among the good moves"),
+        ("g7", "g6", "3...g6 is right"),
+    ):
+        page.click(*on(page, start))
+        assert page.js("document.querySelectorAll('#board .ring').length") > 1
+        page.click(*on(page, end))
+        assert page.js(answer).startswith(text)
+    assert page.js(seen) == "visible"
+    assert "holds the balance" in page.js("document.getElementById('words').textContent")
+    assert page.js("document.documentElement.scrollWidth") <= width
+    page.js("document.querySelector('#ways .way').click()")  # the best line, on the board
+    assert here(page) == "3...g6"
+    page.key("ArrowRight")
+    assert here(page) == "4.Qf3"
+    page.js("document.querySelector('#numbers button').click()")  # its blunder
+    assert here(page) == "3...Nf6??"
+    page.js("document.querySelector('#ways .try').click()")
+    assert here(page) == "3...?"
+    page.js("document.querySelector('#ways .try').click()")
+    assert here(page) == "3...Nf6??"
+
+
+def test_what_is_printed_hides_nothing(page: Tab) -> None:
+    page("Emulation.setEmulatedMedia", media="print")
+    for name in ("moves", "story", "keys"):
+        style = f"getComputedStyle(document.getElementById('{name}'))"
+        assert page.js(f"{style}.visibility") == "visible"
+    assert page.js("getComputedStyle(document.querySelector('.controls')).display") == "none"
+    page("Emulation.setEmulatedMedia", media="")
 
 
 def test_the_graph_goes_to_a_move(page: Tab) -> None:

@@ -33,6 +33,7 @@ from kibitz.comment.marks import (
     Line,
     add_lines,
     forget,
+    good_moves,
     lines_of,
     put_mark,
     put_words,
@@ -211,6 +212,8 @@ def _write(
             leaves = _theory_text(board, node.move, language)
         if style.speaks_of(board.turn):
             mark = put_mark(node, told.labels[ply], grade)
+            bad = told.labels[ply] in (Label.MISTAKE, Label.BLUNDER)
+            mark += good_moves(analysis.views[ply], node.move) if bad else ""
             add_lines(node, lines)
         board.push(node.move)
         name = _opening_text(told.opening, language) if ply == named_until else ""

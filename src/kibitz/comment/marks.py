@@ -20,7 +20,7 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
-from kibitz.comment.judge import Label, Seen, label
+from kibitz.comment.judge import Label, Seen, graded, label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
@@ -34,6 +34,7 @@ LONGEST = 8  # plies of a variation
 GREEN, RED, YELLOW = "green", "red", "yellow"  # what was better, what refutes, what is spoken of
 _VALUE = "[%eval "
 _GRADE = "[%grade "  # a command of ours: brilliant, great, interesting, book, forced, miss
+GOOD = re.compile(r"\[%good ([a-h1-8nbrq,]+)\]")  # a command of ours: moves in place of a bad one
 _SIGNED = re.compile(r"(?:^|; )kibitz \(.*, (white|black|both), [^,()]*\)$")
 
 
@@ -89,6 +90,15 @@ def put_mark(node: chess.pgn.ChildNode, mark: Label, grade: Grade | None) -> str
         return ""
     node.nags |= {grade.nag} - {0}
     return f"{_GRADE}{grade}]"
+
+
+def good_moves(had: Seen, made: chess.Move) -> str:
+    """The moves that are no mistake in place of one that is, as a command: of the two searched."""
+    seconds = [] if had.other is None else [had.other]
+    close = [one for one in seconds if graded(had.value, one.value) is Label.NONE]
+    moves = dict.fromkeys(one.line[0].uci() for one in (had, *close) if one.line)
+    moves.pop(made.uci(), None)
+    return f"[%good {','.join(moves)}]" if moves else ""
 
 
 def grade_in(node: chess.pgn.GameNode) -> Grade | None:

@@ -22,7 +22,8 @@ from kibitz.comment.judge import key_moments
 from kibitz.comment.kept import Kept
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
-from kibitz.comment.words.languages import Code
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import Code, language_of
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.pgn import Game
 from kibitz.search.limits import Limits
@@ -142,7 +143,8 @@ class Jobs:
             with self._engines.use(ANNOTATOR) as engine:
                 kept = Kept(engine, Effort(job.style.limits))
                 account = annotate(job.game, engine, job.style, on_ply, kept=kept).told
-            job.page, job.result = _page(job.game), tree_of(job.game)
+            job.page = _page(job.game, language_of(job.style.language))
+            job.result = tree_of(job.game)
             job.result["keys"] = key_moments(account.values, account.labels)
             job.state = "done"
         except Stopped:
@@ -162,9 +164,9 @@ def _end_if_left(job: Job) -> None:
         job.stop.set()
 
 
-def _page(game: Game) -> str:
+def _page(game: Game, language: Language) -> str:
     """The report of a game."""
-    report = Report()
+    report = Report(language)
     report.add(game)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.html"

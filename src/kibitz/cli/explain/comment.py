@@ -400,7 +400,7 @@ def annotate(
     spoken = chosen_language(language)
     words = said_by.chosen(tally, spoken)
     style = Style(level, side, moments, limits_of(nodes, time), words, spoken)
-    report = None if html is None else Report()
+    report = None if html is None else Report(language_of(spoken))
     if html is not None:
         check_output(game, html, "--html")
         if output is not None and html.resolve() == output.resolve():

@@ -11,7 +11,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -21,9 +21,11 @@ import chess.svg
 
 from kibitz import __version__
 from kibitz.comment.facts import played
-from kibitz.comment.judge import Label, accuracy, key_moments
+from kibitz.comment.judge import accuracy, key_moments
 from kibitz.comment.openings import opening_in
-from kibitz.comment.words.languages import ENGLISH
+from kibitz.comment.report.numbers import CONTROL, GLYPHS, marked, phases, quiz, spent, times
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.comment.words.story import told_by, white_value
 from kibitz.core.files import Location, atomic_write
 from kibitz.position.pgn import Game, eval_of, text_of
@@ -31,8 +33,8 @@ from kibitz.position.pgn import Game, eval_of, text_of
 ASSETS = Path(__file__).parent / "static"
 LONGEST_TAG = 120  # letters of a name that are shown
 DRAWN = "½-½"
-GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
+ADDRESS = re.compile(r"\w+://|www\.|^\S+\.\w{2,}/")  # which nobody reads
 
 # Letters that no text needs, and those that turn its direction round.
 _HIDDEN = re.compile(
@@ -44,9 +46,10 @@ Node: TypeAlias = dict[str, object]
 
 
 class Report:
-    """Collects annotated games and writes them as a page."""
+    """Collects annotated games and writes them as a page of a language."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: Language = ENGLISH) -> None:
+        self._language = language
         self._games: list[str] = []
         self._titles: list[tuple[str, str, str]] = []
 
@@ -61,18 +64,23 @@ class Report:
         title = f"{tags.get('White', '?')} – {tags.get('Black', '?')}"  # noqa: RUF001 - a dash
         result = tags.get("Result", "*").replace("1/2-1/2", DRAWN)
         self._titles.append((title, result, tags.get("Date", "").strip(".?")))
-        found = json.dumps(described(game.tree, tags), ensure_ascii=False, allow_nan=False)
+        facts = described(game.tree, tags, self._language)
+        found = json.dumps(facts, ensure_ascii=False, allow_nan=False)
         for letter in "<>&\u2028\u2029":  # nothing in it ends the element it stands in
             found = found.replace(letter, f"\\u{ord(letter):04x}")
         self._games.append(found)
 
     def write(self, output: Location) -> None:
         """Write the page, atomically."""
-        title = self._titles[0][0] if len(self._titles) == 1 else f"{len(self._titles)} games"
-        script, style = _script(), _asset("board.css") + _asset("report.css")
+        texts = self._language.page
+        several = texts["several"].format(count=len(self._titles))
+        title = self._titles[0][0] if len(self._titles) == 1 else several
+        script, style = _script(texts), _asset("board.css") + _asset("report.css")
+        footer = {"footer": texts["footer"].format(version=__version__)}
         parts = {
+            **{f"t_{name}": html.escape(text) for name, text in {**texts, **footer}.items()},
+            "lang": self._language.tag,
             "title": html.escape(f"{title} · Kibitz"),
-            "version": html.escape(__version__),
             "script": script,
             "style": style,
             "script_hash": _hash(script),
@@ -99,7 +107,8 @@ class Report:
             f"<small>{html.escape(date)}</small><b>{html.escape(result)}</b></button></li>"
             for title, result, date in self._titles
         ]
-        return f'<nav id="games" aria-label="Games"><ol>{"".join(entries)}</ol></nav>'
+        games = html.escape(self._language.page["games"])
+        return f'<nav id="games" aria-label="{games}"><ol>{"".join(entries)}</ol></nav>'
 
 
 def _filled(template: str, parts: dict[str, str]) -> str:
@@ -111,10 +120,13 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """Both modules as one, which needs no file to import from."""
+def _script(texts: Mapping[str, str]) -> str:
+    """Both modules as one, which needs no file to import from, and its words."""
+    words = json.dumps(dict(texts), ensure_ascii=False)
     code = f"{_asset('board.js')}\n{_asset('report.js')}"
-    return re.sub(r"^import .*$|^export (?=\w)", "", code, flags=re.MULTILINE)
+    return f"const TEXTS = {words};\n" + re.sub(
+        r"^import .*$|^export (?=\w)", "", code, flags=re.MULTILINE
+    )
 
 
 def _hash(text: str) -> str:
@@ -147,40 +159,53 @@ class VisitedNode(NamedTuple):
     before: chess.Board  # the position before its move
 
 
-def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
+def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = ENGLISH) -> Node:
     """A game as the page's code reads it."""
     nodes = list(_in_order(tree))
     index = {id(visited.node): number for number, visited in enumerate(nodes)}
     told, first_white = told_by(tree), tree.board().turn
     accuracies = (None, None) if told is None else accuracy(told.values, first_white)
-    labels = told.labels if told else ()
-    sides = [labels[0 if first_white is white else 1 :: 2] for white in (True, False)]
     main = [tree, *tree.mainline()]
     keys = key_moments(told.values, told.labels) if told else []
-    story = shown(tree.comment).split(ENGLISH.story["accuracy"][0].partition("{")[0])[0]
+    story, seconds = shown(tree.comment), spent(tree)
+    for each in LANGUAGES.values():  # what the table of numbers says
+        story = story.split(each.story["accuracy"][0].partition("{")[0])[0]
+    described_nodes = [_described(visited, index, language) for visited in nodes]
+    for node, took in zip(main[1:], seconds, strict=True):
+        described_nodes[index[id(node)]] |= {} if took is None else {"spent": round(took)}
     return {
         "white": tags.get("White", "?"),
         "black": tags.get("Black", "?"),
         "whiteElo": tags.get("WhiteElo", "").strip("?"),
         "blackElo": tags.get("BlackElo", "").strip("?"),
         "result": tags.get("Result", "*").replace("1/2-1/2", DRAWN),
-        "about": _about(tree, tags),
+        "about": _about(tree, tags, language),
         "story": story.strip(),
         "accuracy": [None if one is None else round(one) for one in accuracies],
-        "counts": [{GLYPHS[mark]: side.count(mark) for mark in Label if mark} for side in sides],
+        "phases": [] if told is None else phases(tree, told),
+        "times": times(seconds, first_white),
+        "marks": marked(tree, index),
         "keys": [index[id(main[ply + 1])] for ply in keys],
-        "nodes": [_described(visited, index) for visited in nodes],
+        "nodes": described_nodes,
         "pgn": _HIDDEN.sub("", text_of(tree)),
     }
 
 
-def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
-    """Return the text below the title of a game."""
-    named = {**tags, "Date": tags.get("Date", "").rstrip("?.")}
-    named |= {"Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
+def _about(tree: chess.pgn.Game, tags: dict[str, str], language: Language) -> list[str]:
+    """Return the text below the title of a game: what its tags say, but for addresses."""
+    named = {name: "" if ADDRESS.search(tag) else tag for name, tag in tags.items()}
+    named["Date"] = named.get("Date", "").rstrip("?.")
+    if number := named.get("Round", "").strip("?-"):
+        named["Round"] = language.page["round"].format(round=number)
+    if control := CONTROL.fullmatch(named.get("TimeControl", "")):
+        minutes = f"{int(control[1]) / 60:.3g}"
+        named["TimeControl"] = language.page["control"].format(
+            minutes=minutes, seconds=control[2] or 0
+        )
     found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
     opening = opening_in(tree)[1]
-    return [*found, f"{opening.name} ({opening.eco})"] if opening else found
+    name = language.opening(opening.name) if opening else ""
+    return [*found, f"{name} ({opening.eco})"] if opening and name else found
 
 
 def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
@@ -201,25 +226,27 @@ def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
             waiting.extend(reversed(lines))
 
 
-def _described(visited: VisitedNode, index: dict[int, int]) -> Node:
+def _described(visited: VisitedNode, index: dict[int, int], language: Language) -> Node:
     node, depth, begins, before = visited
     found: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
     root = not isinstance(node, chess.pgn.ChildNode)
     score = eval_of(node, before.turn if root else not before.turn)
     if score is not None:
         white = score.white()
-        cp = (white.score() or 0) / 100
         found["value"] = round(white_value(score), 3)
-        found["text"] = f"#{white.mate()}" if white.is_mate() else f"{cp:+.2f}"
+        found["text"] = (
+            f"#{white.mate()}" if white.is_mate() else language.score(white.score() or 0)
+        )
     if isinstance(node, chess.pgn.ChildNode):
         dots = "." if before.turn == chess.WHITE else "..."
         glyph = next((GLYPHS[nag] for nag in sorted(node.nags) if nag in GLYPHS), "")
         extra = {"begins": begins, "glyph": glyph, "before": shown(node.starting_comment)}
+        extra |= {} if depth else {"quiz": quiz(node, language.notation)}
         found |= {
             "board": played(before, node.move).board_fen(),
             "parent": index[id(node.parent)],
             "number": f"{before.fullmove_number}{dots}",
-            "san": before.san(node.move) if node.move else "--",
+            "san": language.notation(before.san(node.move)) if node.move else "--",
             "move": _squares(before, node.move),
             "comment": shown(node.comment),
         }

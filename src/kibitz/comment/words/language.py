@@ -59,3 +59,4 @@ class Language(NamedTuple):
     # --- a game's story
     story: Table
     labels: Mapping[int, tuple[str, str]]  # bad moves, one and several
+    page: Mapping[str, str]  # of a report

@@ -42,17 +42,17 @@ export const square = (name) => name.charCodeAt(0) - 97 + 8 * (Number(name[1]) -
 export const nameOf = (index) => "abcdefgh"[index % 8] + (1 + (index >> 3));
 
 /** A position in words, for those who do not see it. */
-export function spoken(placement) {
+export function spoken(placement, names = NAMES, white = "White", black = "Black") {
   const squares = squaresOf(placement);
   const side = (name, isOurs) => {
     const pieces = [..."kqrbnp"].flatMap((kind) =>
       squares.flatMap((letter, index) =>
-        letter.toLowerCase() === kind && isOurs(letter) ? [`${NAMES[kind]} ${nameOf(index)}`] : [],
+        letter.toLowerCase() === kind && isOurs(letter) ? [`${names[kind]} ${nameOf(index)}`] : [],
       ),
     );
     return `${name}: ${pieces.join(", ")}`;
   };
-  return `${side("White", (one) => one < "a")}. ${side("Black", (one) => one > "Z")}.`;
+  return `${side(white, (one) => one < "a")}. ${side(black, (one) => one > "Z")}.`;
 }
 
 /** Fill an <svg> with a position. `move` is "e2e4" or "", `marks` are [color, from, to], perhaps with an opacity. */

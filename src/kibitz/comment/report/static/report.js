@@ -1,18 +1,20 @@
 // The report of annotated games: a board that steps through them, graph, key moments, moves with comments.
 
-import { drawBoard, html, spoken, svg } from "./board.js";
+import { drawBoard, html, nameOf, spoken, svg } from "./board.js";
 
 const find = (id) => document.getElementById(id);
-const LABELS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
-const COUNTED = [["?!", "Inaccuracies"], ["?", "Mistakes"], ["??", "Blunders"]];
+const LABELS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" }; // and the classes of their colours
 const DEEPEST = 6; // variations in variations that are shown as such
-const HINT = "Step with the arrow keys, by a click on either half of the board, or by swiping.";
-let game, number, at, flipped = false;
+let game, number, at, quiz = null, flipped = false; // TEXTS, the words of the page's language, stands before this code
+
+/** A text of the page with its places filled. */
+const say = (name, slots = {}) => TEXTS[name].replace(/\{(\w+)\}/g, (_, place) => slots[place]);
+const aloud = (board) => spoken(board, TEXTS, TEXTS.White, TEXTS.Black);
 
 // --- a game and its tree of moves ------------------------------------------------------------------
 
 /** Show a game of the file; each is read when it is first wanted. */
-function open(wanted, start = 0) {
+function open(wanted, start) {
   number = Math.max(1, Math.min(document.querySelectorAll("script.game").length, wanted || 1));
   game = JSON.parse(find(`game-${number}`).textContent);
   game.nodes.forEach((node, index) => {
@@ -36,7 +38,9 @@ function open(wanted, start = 0) {
     button.setAttribute("aria-current", index + 1 === number);
     if (index + 1 === number) keepVisible(find("games").firstChild, button);
   });
-  go(Math.min(start || 0, game.nodes.length - 1));
+  const first = game.keys.find((key) => game.nodes[key].quiz);
+  if (start != null) go(Math.min(start || 0, game.nodes.length - 1));
+  else first ? ask(game.nodes[first]) : go(game.keys[0] ?? 0);
 }
 
 const named = (node) => `${node.number ?? ""}${node.san ?? ""}`;
@@ -54,8 +58,9 @@ function mainOf(node) {
 
 function go(index, moves = false) {
   at = game.nodes[index];
-  drawBoard(find("board"), at.board, { flipped, move: at.move, marks: at.marks, moves });
-  find("board").setAttribute("aria-label", `Board. ${spoken(at.board)}`);
+  quiz = null;
+  document.body.classList.remove("asking");
+  draw(at.marks, moves);
   showValue();
   showWords();
   document.querySelectorAll("#moves .current").forEach((one) => one.classList.remove("current"));
@@ -67,6 +72,12 @@ function go(index, moves = false) {
   find("back").disabled = find("first").disabled = index === 0;
   find("next").disabled = find("last").disabled = at.lines.length === 0;
   history.replaceState(null, "", `#${number}.${index}`);
+}
+
+/** The board as it stands, with what is drawn on it. */
+function draw(marks, moves = false) {
+  drawBoard(find("board"), at.board, { flipped, move: at.move, marks, moves });
+  find("board").setAttribute("aria-label", `${TEXTS.board}. ${aloud(at.board)}`);
 }
 
 /** Scroll a list so that an entry is seen, without moving the page. */
@@ -102,7 +113,8 @@ function toKey(step) {
 
 function flip() {
   flipped = !flipped;
-  go(at.index);
+  quiz ? draw(quiz.marks) : go(at.index);
+  showValue();
   showKeys();
 }
 
@@ -115,14 +127,32 @@ function showHead() {
   find("about").replaceChildren(...game.about.map((text) => html("bdi", {}, text)));
   find("story").replaceChildren(...game.story.split("\n").map((text) => html("p", {}, text)));
   find("story-part").hidden = !game.story;
-  const row = (name, cells) => html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, String(cell))));
-  const rows = COUNTED.map(([glyph, name]) => row(name, [0, 1].map((side) => game.counts[side][glyph])));
-  const accuracy = game.accuracy.map((one) => (one === null ? "–" : `${one} %`));
+  const row = (name, cells) => html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, cell)));
+  const percent = (one) => (one === null ? "–" : `${Math.round(one)} %`);
+  const clock = (one) => (one === null ? "–" : minutes(one));
+  const rows = [
+    ...game.phases.map(([name, ...sides]) => row(TEXTS[name], sides.map(percent))),
+    ...game.times.map(([name, ...sides]) => row(TEXTS[name], sides.map(clock))),
+    ...game.marks.map(({ mark, moves }) => row(`${LABELS[mark] || mark.length < 3 ? `${mark} ` : ""}${TEXTS[mark]}`, moves.map(stepper))),
+  ];
   find("numbers").replaceChildren(
-    html("thead", {}, html("tr", {}, html("td"), ...["White", "Black"].map((name) => html("th", { scope: "col" }, name)))),
-    html("tbody", {}, row("Accuracy", accuracy), ...rows),
+    html("thead", {}, html("tr", {}, html("td"), ...["White", "Black"].map((name) => html("th", { scope: "col" }, TEXTS[name])))),
+    html("tbody", {}, row(TEXTS.accuracy, game.accuracy.map(percent)), ...rows),
   );
   find("pgn").textContent = game.pgn;
+}
+
+/** Seconds as minutes, or hours. */
+function minutes(seconds) {
+  const [all, rest] = [Math.floor(seconds / 60), String(Math.round(seconds) % 60).padStart(2, "0")];
+  return all < 60 ? `${all}:${rest}` : `${Math.floor(all / 60)}:${String(all % 60).padStart(2, "0")}:${rest}`;
+}
+
+/** How many moves there are, as a button that goes from one to the next. */
+function stepper(moves) {
+  if (!moves.length) return "0";
+  const click = () => (go(moves.find((one) => one > mainOf(at).index) ?? moves[0]), find("board").scrollIntoView({ block: "nearest" }));
+  return html("button", { type: "button", class: "said", onclick: click }, String(moves.length));
 }
 
 function showValue() {
@@ -130,7 +160,7 @@ function showValue() {
   const value = at.value ?? known.value ?? 0;
   find("bar").classList.toggle("flipped", flipped);
   find("share").style.height = `${50 + 50 * value}%`;
-  find("bar").setAttribute("title", `White's chances: ${Math.round(50 + 50 * value)} %`);
+  find("bar").setAttribute("title", say("chances", { percent: Math.round(50 + 50 * value) }));
   find("score").textContent = at.text ?? "";
   const cursor = find("cursor");
   const x = (1000 * known.ply) / Math.max(1, game.main.length - 1);
@@ -140,22 +170,71 @@ function showValue() {
   }
   const graph = find("graph");
   graph.setAttribute("aria-valuenow", known.ply);
-  graph.setAttribute("aria-valuetext", `${named(known) || "Start"}: ${known.text ?? "no value"}`);
+  graph.setAttribute("aria-valuetext", `${named(known) || TEXTS.start}: ${known.text ?? TEXTS.no_value}`);
 }
 
 function showWords() {
   const label = LABELS[at.glyph];
   const lines = siblings(at).filter((one) => one !== at);
-  find("here").replaceChildren(at.index ? named(at) : "Start", html("span", { class: `glyph ${label ?? ""}` }, at.glyph ?? ""));
-  find("label").textContent = label ?? (at.depth ? "variation" : "");
+  find("here").replaceChildren(at.index ? named(at) : TEXTS.start, html("span", { class: `glyph ${label ?? ""}` }, at.glyph ?? ""));
+  const time = at.spent == null ? "" : ` ${minutes(at.spent)}`;
+  find("label").textContent = (at.glyph ? TEXTS[at.glyph] : at.depth ? TEXTS.variation : "") + time;
   find("label").className = `label ${label ?? ""}`;
-  find("words").replaceChildren(...linked(at.index ? at.comment : HINT, at));
-  const ways = [...lines.map((one) => [one.depth > at.depth ? "Instead" : "Played", one]), ...at.lines.slice(1).map((one) => ["Next", one])];
+  find("words").replaceChildren(...linked(at.index ? at.comment : TEXTS.hint, at));
+  const ways = [...lines.map((one) => [one.depth > at.depth ? TEXTS.instead : TEXTS.played, one]), ...at.lines.slice(1).map((one) => [TEXTS.next, one])];
+  find("answer").textContent = "";
   find("ways").replaceChildren(
+    ...(at.quiz ? [html("button", { type: "button", class: "try", onclick: () => ask(at) }, TEXTS.try)] : []),
     ...ways.map(([word, one]) =>
       html("button", { type: "button", class: "way", onclick: () => go(one.index, true) }, html("b", {}, `${word} `), lineOf(one)),
     ),
   );
+}
+
+// --- a better move, to be found by the reader -------------------------------------------------------
+
+/** Show the position before a bad move, and not the move. */
+function ask(node) {
+  go(node.parent);
+  quiz = { node, from: "", marks: [] };
+  document.body.classList.add("asking");
+  draw([]);
+  find("here").replaceChildren(`${node.number}?`);
+  find("label").textContent = find("score").textContent = "";
+  const side = node.number.endsWith("...") ? TEXTS.Black : TEXTS.White;
+  find("words").replaceChildren(say("wanted", { side, mark: TEXTS[node.glyph] }));
+  find("ways").replaceChildren(html("button", { type: "button", class: "try", onclick: () => go(node.index, true) }, TEXTS.show));
+}
+
+/** A click on a square of the position that a better move is wanted in. */
+function onSquare(name) {
+  const { node, from } = quiz;
+  const moves = Object.keys(node.quiz.legal);
+  const starts = moves.filter((move) => move.startsWith(name));
+  const made = moves.find((move) => from && move.startsWith(from + name));
+  if (made) return answer(made);
+  quiz.from = starts.length ? name : "";
+  quiz.marks = starts.length ? [["Y", name, name], ...[...new Set(starts.map((move) => move.slice(2, 4)))].map((to) => ["B", to, to, 0.45])] : [];
+  draw(quiz.marks);
+}
+
+/** Whether a move is a good one; then the reason. */
+function answer(move) {
+  const { node } = quiz;
+  const right = node.quiz.good.some((one) => one.slice(0, 4) === move.slice(0, 4));
+  const [from, to] = [move.slice(0, 2), move.slice(2, 4)];
+  const played = node.san === node.quiz.legal[move];
+  const name = node.number + node.quiz.legal[move];
+  quiz.from = "";
+  quiz.marks = [[right ? "G" : "R", from, to]];
+  draw(quiz.marks);
+  find("answer").textContent = say(right ? "right" : played ? "was_played" : "wrong", { move: name });
+  find("answer").className = right ? "right-answer" : "wrong-answer";
+  if (!right) return;
+  document.body.classList.remove("asking");
+  find("words").replaceChildren(html("b", {}, `${named(node)}${node.glyph}`), " ", ...linked(node.comment ?? "", node));
+  const lines = siblings(node).filter((one) => one !== node);
+  find("ways").replaceChildren(...lines.map((one) => html("button", { type: "button", class: "way", onclick: () => go(one.index, true) }, html("b", {}, `${TEXTS.instead} `), lineOf(one))));
 }
 
 /** The moves of a line in short. */
@@ -171,7 +250,7 @@ function lineOf(node, most = 6) {
 function linked(text, node) {
   const pieces = [];
   let end = 0;
-  for (const match of text.matchAll(/\d+\.(?:\.\.)?[A-Za-z][A-Za-z0-9=+#-]*/g)) {
+  for (const match of text.matchAll(/\d+\.(?:\.\.)?[A-Za-z0][A-Za-z0-9=+#-]*/g)) {
     const found = (game.byName.get(match[0]) ?? []).filter((one) => one !== node);
     if (!found.length) continue;
     const near = found.reduce((best, one) => (Math.abs(one.index - node.index) < Math.abs(best.index - node.index) ? one : best));
@@ -202,7 +281,7 @@ function showMoves() {
     const black = node.number.endsWith("...");
     const label = LABELS[node.glyph] ?? "";
     const shown = !black || fresh ? html("span", { class: "number" }, node.number) : "";
-    const name = `${named(node)}${label ? `, ${label}` : ""}`;
+    const name = `${named(node)}${node.glyph ? `, ${TEXTS[node.glyph]}` : ""}`;
     place.append(
       html("button", { type: "button", id: `move-${node.index}`, class: `move ${label}`, "aria-label": name, onclick: () => go(node.index, true) }, shown, node.san, node.glyph ?? ""),
       " ",
@@ -222,7 +301,7 @@ function showKeys() {
       const better = siblings(node).find((one) => one !== node);
       const marks = [[LABELS[node.glyph] ? "R" : "B", node.move.slice(0, 2), node.move.slice(2)]];
       if (better) marks.push(["G", better.move.slice(0, 2), better.move.slice(2)]);
-      const board = svg("svg", { class: "diagram", role: "img", "aria-label": `Before ${named(node)}. ${spoken(before.board)}` });
+      const board = svg("svg", { class: "diagram", role: "img", "aria-label": `${say("before", { move: named(node) })} ${aloud(before.board)}` });
       drawBoard(board, before.board, { flipped, marks });
       const change = before.text && node.text ? `${before.text} → ${node.text}` : "";
       return html(
@@ -293,12 +372,14 @@ function watchSwipes(board) {
 /** A click on the right half of the board goes on, on the left half back. */
 function onBoard(event) {
   const box = find("board").getBoundingClientRect();
-  event.clientX - box.left > box.width / 2 ? next() : back();
+  const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((one) => Math.min(7, Math.max(0, Math.floor((8 * one) / box.width))));
+  if (quiz) return onSquare(nameOf(flipped ? 7 - x + 8 * y : x + 8 * (7 - y)));
+  x > 3 ? next() : back();
 }
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  find("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  find("theme").textContent = theme === "dark" ? TEXTS.light : TEXTS.dark;
 }
 
 function changeTheme() {
@@ -317,7 +398,7 @@ function begin() {
   document.addEventListener("keydown", onKey);
   document.querySelectorAll("#games button").forEach((button, index) => button.addEventListener("click", () => open(index + 1)));
   watchSwipes(find("board"));
-  const place = () => location.hash.slice(1).split(".").map(Number);
+  const place = () => location.hash.slice(1).split(".").filter(Boolean).map(Number);
   open(...place());
   addEventListener("hashchange", () => open(...place()));
 }

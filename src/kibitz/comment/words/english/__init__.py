@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kibitz.comment.words.english.mistakes import FAULTS, TURNS
 from kibitz.comment.words.english.moves import BEGINNER, PREDICATES
+from kibitz.comment.words.english.page import PAGE
 from kibitz.comment.words.english.story import LABELS, STORY
 from kibitz.comment.words.language import Language
 
@@ -119,4 +120,5 @@ ENGLISH = Language(
     clearly_better="There is something clearly better.",
     story=STORY,
     labels=LABELS,
+    page=PAGE,
 )

@@ -19,6 +19,7 @@ from kibitz.comment.words.german.grammar import (
 from kibitz.comment.words.german.mistakes import FAULTS, TURNS
 from kibitz.comment.words.german.moves import BEGINNER, PREDICATES
 from kibitz.comment.words.german.openings import opening
+from kibitz.comment.words.german.page import PAGE
 from kibitz.comment.words.german.story import LABELS, STORY
 from kibitz.comment.words.language import Language
 
@@ -98,4 +99,5 @@ GERMAN = Language(
     clearly_better="Es gibt etwas deutlich Besseres.",
     story=STORY,
     labels=LABELS,
+    page=PAGE,
 )
