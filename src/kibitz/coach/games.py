@@ -156,14 +156,17 @@ def add_files(
         fix = "give --player NAME, as it stands in the tags White and Black"
         raise InputError("whose games are these?", fix=fix)
     for path in files:
-        games = _file_games(path, names, added)
+        games = games_in(read_lines(path), names, added)
         while not stop.requested and (batch := _batch(games, stop)):
             with database.transaction():
                 add_games(database, batch, wanted, added)
 
 
-def _file_games(path: Place, names: Collection[str], skipped: Counter[str]) -> Iterator[StoredGame]:
-    for _, lines in whole_games(read_lines(path), 1):
+def games_in(
+    source: Iterable[str], names: Collection[str], skipped: Counter[str]
+) -> Iterator[StoredGame]:
+    """The player's games in the lines of a PGN, each with its own text."""
+    for _, lines in whole_games(source, 1):
         yield from games_of("".join(lines), names, skipped)
 
 

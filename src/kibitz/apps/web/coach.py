@@ -6,6 +6,7 @@ coach's database -> **coach** -> requests; the answer of an item leaves only aft
 from __future__ import annotations
 
 import datetime
+import io
 import math
 import os
 import subprocess
@@ -22,7 +23,7 @@ from kibitz.apps.web.library import names_only
 from kibitz.apps.web.positions import PagePosition, tree_of
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame, View, open_games, usual_path
 from kibitz.coach.deck import DeckName
-from kibitz.coach.games import Added, Wanted, add_games, games_of
+from kibitz.coach.games import Added, Wanted, add_games, games_in
 from kibitz.coach.profile import Figure, conversions, figures, played_games
 from kibitz.coach.train import Stored, answered, board_of, due_items, stored_items, when
 from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
@@ -34,6 +35,7 @@ from kibitz.position.pgn import parse_game
 NEW_A_DAY = 10  # items at most that were never asked
 FEWEST_GAMES = 5  # of a figure of the profile, as the command has it
 KEPT = 8  # trees and profiles, the last that were asked for
+PATIENCE = 2.0  # seconds for the game that is worked on when the server ends
 STOPPED = 130, -15  # how an analysis ends that was stopped
 DECKS: tuple[DeckName, ...] = ("own", "opponent")
 Made = TypeVar("Made")
@@ -89,7 +91,7 @@ class OwnGames:
                 raise InputError(
                     "whose games are these?", fix="give your name as the games have it"
                 )
-            games = [*games_of(text, names, added)]
+            games = [*games_in(io.StringIO(text), names, added)]
             with database.transaction():
                 if name and games:  # a name of none of them may be misspelt
                     database.add_name(name)
@@ -137,7 +139,11 @@ class OwnGames:
         """End an analysis; what it has finished is kept."""
         if self._analysis is not None and self._analysis.poll() is None:
             self._analysis.terminate()
-            self._analysis.wait()
+            try:
+                self._analysis.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._analysis.kill()
+                self._analysis.wait()
 
     # --- the deck -------------------------------------------------------------------------------
 

@@ -67,7 +67,11 @@ export class Analyse {
     this.compareButton = compare;
     this.text = html("textarea", { rows: 3, placeholder: "Paste a game (PGN) or a position (FEN) here, or drop a file on the page", "aria-label": "Game or position", spellcheck: "false" });
     const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy position", () => copy(this.board.fen), { title: "As FEN" }), button("Copy link", () => guarded(() => this.#copyLink()), { title: "A link that holds the game" }), button("Save game", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn())), { title: "As PGN" }));
-    const game = html("div", { class: "row" }, button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), compare, button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
+    const ofMoves = [button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" })];
+    const offer = () => ofMoves.forEach((one) => (one.hidden = !this.tree.root.children.length));
+    this.tree.addEventListener("change", offer);
+    offer();
+    const game = html("div", { class: "row" }, ...ofMoves, compare);
     const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, keepHeight(this.moves.element, "moves"), game, this.progress);
     return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), this.keyMoments.element, moves, this.openings, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools), this.saved);
   }

@@ -12,7 +12,18 @@ const STORE = "kibitz-coach";
 const DECKS = [["own", "Your mistakes"], ["opponent", "Your opponents' mistakes"]];
 const MODES = [["train", "Solve"], ["profile", "What costs you points"], ["openings", "Openings"]];
 const GROUPS = { all: "Points lost a game; a win is one", phase: "By phase", "motif missed": "Missed", "motif allowed": "Allowed", clock: "By time left", "after a mistake": "After a mistake", colour: "By colour", "time control": "By time control", opening: "By opening", month: "By month" };
+const PART = 200_000; // letters of a PGN that are sent at a time, of up to four bytes
 const AGAIN = 3000; // milliseconds between two looks at an analysis
+
+/** A PGN in parts of whole games that are short enough to be sent. */
+function* pieces(text) {
+  let part = "";
+  for (const game of text.split(/(?<=\n)(?=\[Event )/)) {
+    if (part && part.length + game.length > PART) (yield part, (part = ""));
+    part += game;
+  }
+  yield part;
+}
 
 export class Coach {
   #state = { mode: "train", deck: "own", item: null, hints: 0, began: 0 };
@@ -95,7 +106,11 @@ export class Coach {
     const add = button("Add", () => guarded(async () => {
       const [chosen] = file.input.files;
       if (!chosen) throw new Error("Choose a PGN file first.");
-      const added = await ask("addgames", { text: await chosen.text(), player: name.input.value });
+      const added = {};
+      for (const text of pieces(await chosen.text())) {
+        const counts = await ask("addgames", { text, player: name.input.value });
+        for (const [what, count] of Object.entries(counts)) added[what] = (added[what] ?? 0) + count;
+      }
       toast(Object.entries(added).map(([what, count]) => `${count} ${what}`).join(", ") || "No game is in this file.", "note");
       await this.#stands();
     }));

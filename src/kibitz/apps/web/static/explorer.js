@@ -3,6 +3,7 @@
 import { html } from "./board.js";
 import { ask } from "./connection.js";
 import { filesOf } from "./files.js";
+import { keepPanel, panelState } from "./store.js";
 import { button, choice, percent, scoreText, whole } from "./widgets.js";
 
 const OWN = [["", "Your games"], ["white", "Your games as White"], ["black", "Your games as Black"]];
@@ -17,7 +18,7 @@ export class Explorer {
     this.tree = tree;
     this.body = html("tbody");
     this.message = html("p", { class: "soft", role: "status" });
-    this.source = choice("From", OWN, "", () => this.show());
+    this.source = choice("From", OWN, "", (source) => (keepPanel("explorer", { source }), this.show()));
     const head = html("tr", {}, ...COLUMNS.map(([name, title]) => html("th", { scope: "col", title }, name)));
     this.table = html("div", { class: "rows" }, html("table", { class: "explorer" }, html("thead", {}, head), this.body));
     this.element = html("div", { class: "openings" }, this.source.element, this.message, this.table);
@@ -30,6 +31,8 @@ export class Explorer {
     if (!this.files) {
       this.files = await filesOf(["games"]);
       this.source.select.append(...this.files.map(([name]) => html("option", { value: `/${name}` }, name.replace(/^\d+\//, ""))));
+      const { source } = panelState("explorer");
+      if ([...this.source.select.options].some((one) => one.value === source)) this.source.select.value = source;
     }
     this.show();
   }
