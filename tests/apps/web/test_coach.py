@@ -36,7 +36,7 @@ def fill(path: Path, games: int = 6) -> None:
     item = stored_item((Good("h5e5", "mate", 1), Good("d2d4", "cp", 400)))
     other = msgspec.structs.replace(item, ply=3, deck="opponent")
     views = [View("cp", 20, "e2e4"), View("cp", -20, "e7e5"), View("cp", 20, "g1f3")]
-    views += [View("cp", 0, "b8c6"), View("mate", 1, "h5e5"), View("cp", 300, "d7d6")]
+    views += [View("cp", 0, "b8c6"), View("mate", 1, "h5e5", 0.4), View("cp", 300, "d7d6")]
     for number in range(1, games + 1):
         keep(database, Analysed(number, views, [item, other] if number == 1 else []), "test")
     database.close()
@@ -128,6 +128,9 @@ def test_figures_open_their_examples_and_openings_are_walked(tab: Tab, coach: Se
     wait(tab, "document.querySelector('.profile').innerText.includes('3. Nf3 was played')")
     spoken = "document.querySelector('#view .squares').ariaLabel"
     wait(tab, f"{spoken}.includes('queen h5') && {spoken}.includes('king e7')")
+    people = "document.querySelector('.profile').innerText"
+    wait(tab, f"{people}.includes('people of your rating')")
+    assert "you 0 %, others" in tab.js(people)  # the mate in one was missed in all six games
     press(tab, "Openings")
     wait(tab, "document.querySelector('.explorer tbody').innerText.includes('e4')")
     assert texts(tab, ".explorer tbody td")[0] == "6"

@@ -24,11 +24,20 @@ from kibitz.apps.web.positions import PagePosition, tree_of
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame, View, open_games, usual_path
 from kibitz.coach.deck import DeckName
 from kibitz.coach.games import Added, Wanted, add_games, games_in
-from kibitz.coach.profile import Figure, conversions, figures, played_games
+from kibitz.coach.profile import (
+    Example,
+    Figure,
+    Played,
+    conversions,
+    figures,
+    findings,
+    played_games,
+)
 from kibitz.coach.train import Stored, answered, board_of, due_items, stored_items, when
 from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
 from kibitz.core.errors import InputError
 from kibitz.core.journal import with_lock
+from kibitz.engine.people import People
 from kibitz.position.board import Board, Side
 from kibitz.position.pgn import parse_game
 
@@ -212,11 +221,32 @@ class OwnGames:
     def profile(self) -> dict[str, Any]:
         """Figures of the games that are analysed, each with its dearest moves."""
         with self._open() as database:
-            analysed = database.count("analyses")
-            played = self._once(("profile", analysed), lambda: [*played_games(database)])
+            played = self._played(database)
         rows = [row for row in figures(played) if row.games >= FEWEST_GAMES or row.group == "all"]
         endings = [ending._asdict() for ending in conversions(played)]
         return {"games": len(played), "figures": [_figure(row) for row in rows], "endings": endings}
+
+    def findings(self) -> list[dict[str, Any]]:
+        """How often the one good move was played, and how often people of the rating play it."""
+        with self._open() as database:
+            played = self._played(database)
+        rows = self._once(("people", len(played)), lambda: findings(played, People()))
+        return [
+            {
+                "name": row.name,
+                "chances": row.chances,
+                "played": round(row.played, 4),
+                "expected": round(row.expected, 4),
+                "error": None if math.isnan(row.error) else round(row.error, 4),
+                "examples": _listed(row.examples),
+            }
+            for row in rows
+            if row.chances >= FEWEST_GAMES
+        ]
+
+    def _played(self, database: Database) -> list[Played]:
+        key = ("profile", database.count("analyses"))
+        return self._once(key, lambda: [*played_games(database)])
 
     def openings(self, side: Side | None, place: PagePosition) -> dict[str, Any]:
         """What was played in a position in the player's own games, of all or of one colour."""
@@ -294,6 +324,10 @@ def _with_views(game: StoredGame, views: list[View]) -> dict[str, Any]:
 
 
 def _figure(row: Figure) -> dict[str, Any]:
-    examples = [[example.game, example.ply, example.address] for example in row.examples]
     error = None if math.isnan(row.error) else round(row.error, 4)
-    return row._asdict() | {"cost": round(row.cost, 4), "error": error, "examples": examples}
+    shown = {"cost": round(row.cost, 4), "error": error, "examples": _listed(row.examples)}
+    return row._asdict() | shown
+
+
+def _listed(examples: list[Example]) -> list[list[Any]]:
+    return [[example.game, example.ply, example.address] for example in examples]

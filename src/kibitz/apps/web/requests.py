@@ -461,11 +461,14 @@ class OwnGame(PageRequest):
 
 
 class Profile(PageRequest):
-    """What costs the player points."""
+    """What costs the player points; or what is found, beside people of the player's rating."""
+
+    people: bool = False
 
     def answer(self, connection: Connection) -> Any:
         """Figures with examples."""
-        return connection.app.own_games.profile()
+        games = connection.app.own_games
+        return games.findings() if self.people else games.profile()
 
 
 class Openings(PageRequest):

@@ -6,7 +6,7 @@ import { Explorer } from "./explorer.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { keepHere, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
-import { button, field, guarded, toast } from "./widgets.js";
+import { button, field, guarded, percent, toast } from "./widgets.js";
 
 const STORE = "kibitz-coach";
 const DECKS = [["own", "Your mistakes"], ["opponent", "Your opponents' mistakes"]];
@@ -234,18 +234,25 @@ export class Coach {
     if (!found) return undefined;
     const groups = Object.entries(Object.groupBy(found.figures, (one) => one.group));
     const most = Math.max(...found.figures.map((one) => one.cost), 1e-9);
-    const parts = groups.map(([group, rows]) => html("div", {}, html("h2", {}, GROUPS[group] ?? group), ...rows.map((row) => this.#figure(row, most))));
+    const costs = ({ cost, error, games }) => `${cost.toFixed(2)}${error == null ? "" : ` ± ${error.toFixed(2)}`} · ${games} games`;
+    const parts = groups.map(([group, rows]) => html("div", {}, html("h2", {}, GROUPS[group] ?? group), ...rows.map((row) => this.#figure(row, row.cost / most, costs(row)))));
     const endings = found.endings.filter((one) => one.ahead || one.behind).map((one) => html("p", {}, `${one.ending}: won ${one.won} of ${one.ahead} to be won, saved ${one.saved} of ${one.behind} to be saved`));
     this.example = html("div", { class: "row", hidden: true });
-    return this.profile.replaceChildren(this.example, ...parts, ...(endings.length ? [html("h2", {}, "Endings"), ...endings] : []));
+    const beside = html("div", { hidden: true });
+    this.profile.replaceChildren(this.example, ...parts, ...(endings.length ? [html("h2", {}, "Endings"), ...endings] : []), beside);
+    const people = await guarded(() => ask("profile", { people: true }));
+    if (!people?.length) return undefined;
+    const shares = ({ chances, played, expected, error }) => `you ${percent(played)}, others ${percent(expected)}${error == null ? "" : ` ± ${percent(error)}`} · ${chances} positions`;
+    beside.append(html("h2", {}, "Found where one move was good: by you, and by people of your rating"), ...people.map((row) => this.#figure(row, row.played, shares(row))));
+    beside.hidden = false;
+    return undefined;
   }
 
-  #figure({ name, games, cost, error, examples }, most) {
+  #figure({ name, examples }, share, text) {
     const bar = html("span", { class: "bar" });
-    bar.style.width = `${(100 * cost) / most}%`;
-    const text = `${cost.toFixed(2)}${error == null ? "" : ` ± ${error.toFixed(2)}`}`;
+    bar.style.width = `${100 * share}%`;
     const links = examples.map(([game, ply, address]) => html("li", {}, button(address.replace(/^https:\/\/(www\.)?/, ""), () => this.#showExample(game, ply), { class: "line-move" })));
-    const summary = html("summary", {}, bar, html("span", {}, name), html("span", { class: "facts" }, `${text} · ${games} games`));
+    const summary = html("summary", {}, bar, html("span", {}, name), html("span", { class: "facts" }, text));
     return html("details", { class: "figure" }, summary, links.length ? html("ul", { class: "plain" }, ...links) : html("p", { class: "soft" }, "No single move cost much."));
   }
 
