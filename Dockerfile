@@ -3,7 +3,7 @@
 
 FROM python:3.13-slim AS build
 WORKDIR /kibitz
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 

@@ -34,6 +34,7 @@ from kibitz.core.files import check_epoch, leave_out_dates
 from kibitz.core.log import Level, open_closed_streams, set_level
 from kibitz.core.places import as_given, send_all
 from kibitz.core.settings import FLAGS
+from kibitz.jit.process import compile_for_next_start
 
 EXIT_REFUSED = 2
 EXIT_PIPE_CLOSED = 141
@@ -136,6 +137,10 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
         "doctor": Command(
             "kibitz.cli.system.doctor:doctor",
             "Look what this machine has, what is missing, how to get it.",
+        ),
+        "compile": Command(
+            "kibitz.cli.system.compile:compile_kernels",
+            "Compile ahead what is usually needed, for this processor or a wheel.",
         ),
     },
 }
@@ -361,6 +366,7 @@ def main(arguments: Sequence[str] | None = None, program: Sequence[str] = PROGRA
     """
     open_closed_streams()
     code = _run(arguments, program)
+    compile_for_next_start()
     try:
         send_all()
     except KibitzError as error:

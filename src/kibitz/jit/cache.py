@@ -18,7 +18,6 @@ import functools
 import hashlib
 import importlib
 import os
-import platform
 import re
 import shutil
 import sys
@@ -34,8 +33,8 @@ from numba.core import caching, event
 from kibitz.core.files import cache_folder
 from kibitz.core.journal import lock, locked, open_lock
 from kibitz.core.log import say
+from kibitz.jit.target import PACKAGE, SHIPPED, TOOLCHAIN, for_wheels
 
-PACKAGE = Path(__file__).parents[1]
 KEEP_SECONDS = 14 * 24 * 3600  # folders of other source states are dropped after this long unused
 CHECKSUMS = "checksums"  # in each folder, as `sha256sum` writes them
 
@@ -94,14 +93,16 @@ def source_stamp(file: Path) -> str:
 @functools.cache
 def kernel_folder(file: Path) -> Path:
     """Where the compiled kernels of one module live, for one state of its sources."""
+    return cache_folder() / "kernels" / TOOLCHAIN / _folder_name(file)
+
+
+def _folder_name(file: Path) -> str:
     try:
         name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
     except ValueError:  # a kernel outside the package: a test's or a user's own
         name = f"user-{file.stem}-{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
-    python = ".".join(map(str, sys.version_info[:2]))
-    toolchain = f"numba{numba.__version__}-py{python}-{platform.machine()}"
     stamp = hashlib.sha256(f"{source_stamp(file)}|{FLAGS}".encode()).hexdigest()[:16]
-    return cache_folder() / "kernels" / toolchain / f"{name}-{stamp}"
+    return f"{name}-{stamp}"
 
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -275,13 +276,39 @@ class _Files(caching.CompileResultCacheImpl):
         return compiled
 
 
+class _ShippedLocator(_Locator):
+    """Tells numba's cache where a wheel has the kernels of one module, which are only read."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        super().__init__(function, file)
+        self._folder = SHIPPED / self._folder.name
+
+    def ensure_cache_path(self) -> None:
+        """Make nothing."""
+
+
+class _ShippedFiles(_Files):
+    _locator_classes: Any = (_ShippedLocator,)
+
+
+class _ShippedCache(caching.FunctionCache):
+    """Numba's cache of one function in the folder of a wheel."""
+
+    _impl_class = _ShippedFiles
+
+
 class KernelCache(caching.FunctionCache):
-    """Numba's cache of one function in our folder, with checksums and a lock."""
+    """Numba's cache of one function in our folder, with checksums and a lock.
+
+    What is not there may be in the wheel.
+    """
 
     _impl_class = _Files
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
+        shipped = for_wheels() and (SHIPPED / Path(self.cache_path).name).is_dir()
+        self._shipped = _ShippedCache(function) if shipped else None
         self._kernel = re.sub("[<>]", "", function.__qualname__)  # as numba names files
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -304,9 +331,12 @@ class KernelCache(caching.FunctionCache):
 
     def _read(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            compiled = super().load_overload(sig, target_context)
+            if compiled is None and self._shipped is not None:
+                compiled = self._shipped.load_overload(sig, target_context)
         except OSError:  # what cannot be read is compiled
             return None
+        return compiled
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form; two processes that save into one folder take turns."""

@@ -26,10 +26,11 @@ from numba import extending, types
 from numba.core import cgutils, event
 
 from kibitz.jit import cache
+from kibitz.jit.target import has_feature
 
 _config: Any = numba.config  # its stub names no setting
 COMPILED = not _config.DISABLE_JIT
-HAS_PEXT = COMPILED and bool(llvm.get_host_cpu_features().get("bmi2", False))
+HAS_PEXT = COMPILED and has_feature("bmi2")
 
 # Kernels do not allocate. Numba would keep a reference count for every array that is passed on, by
 # atomic operations: without them the first prototype made 3 times the playouts (research/log).

@@ -57,7 +57,8 @@ def _sum_of_squares(count: int) -> int:
 def kernel_cache() -> dict[str, Any]:
     """The disk cache: its bytes, and the modules that are ready, stale, damaged or not compiled."""
     from kibitz.core.files import cache_folder
-    from kibitz.jit.cache import PACKAGE, kernel_folder
+    from kibitz.jit.cache import kernel_folder
+    from kibitz.jit.target import PACKAGE, SHIPPED, TOOLCHAIN, for_wheels
 
     root = cache_folder() / "kernels"
     sources = [
@@ -65,14 +66,19 @@ def kernel_cache() -> dict[str, Any]:
     ]
     current = {kernel_folder(path): _name(path, PACKAGE) for path in sources}
     folders = [entry for entry in root.glob("*/*") if entry.is_dir()]
+    wheels = {entry.name for entry in SHIPPED.glob("*")} if for_wheels() else set()
     return {
         "folder": str(root),
         "bytes": sum(entry.stat().st_size for entry in root.rglob("*") if entry.is_file()),
-        "ready": sorted(current[entry] for entry in current if any(entry.glob("*.nbc"))),
+        "ready": sorted(
+            name
+            for entry, name in current.items()
+            if entry.name in wheels or any(entry.glob("*.nbc"))
+        ),
         "modules": len(sources),
         "stale_folders": sum(entry not in current for entry in folders),
         "damaged": sorted(str(file) for entry in folders for file in _unsound(entry)),
-        "toolchain": kernel_folder(sources[0]).parent.name,
+        "toolchain": TOOLCHAIN,
     }
 
 

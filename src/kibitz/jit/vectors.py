@@ -17,6 +17,7 @@ from numba import types
 
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.lanes import I32, I64, Code, Lanes, Writer, common, operation
+from kibitz.jit.target import has_feature
 
 # What vector registers can do: nothing certain (SSE2, NEON), or what Intel's have learnt.
 ANY, AVX2, AVX512, AVX512_VNNI = range(4)
@@ -27,11 +28,10 @@ VNNI_CHANGED = 22  # before this version of LLVM it took vectors of 32-bit integ
 
 
 def host_processor() -> int:
-    """What this processor can do."""
-    features = llvm.get_host_cpu_features() if COMPILED else {}
-    if features.get("avx512bw"):
-        return AVX512_VNNI if features.get("avx512vnni") else AVX512
-    return AVX2 if features.get("avx2") else ANY
+    """What the processor that is compiled for can do."""
+    if COMPILED and has_feature("avx512bw"):
+        return AVX512_VNNI if has_feature("avx512vnni") else AVX512
+    return AVX2 if COMPILED and has_feature("avx2") else ANY
 
 
 HOST = host_processor()

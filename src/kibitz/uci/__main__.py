@@ -12,7 +12,7 @@ from kibitz.core.errors import KibitzError
 from kibitz.core.log import open_closed_streams
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.jit.process import start_early
+from kibitz.jit.process import compile_for_next_start, start_early
 from kibitz.uci.loop import run
 from kibitz.uci.protocol import StandardInput, write_line
 from kibitz.uci.session import Session
@@ -36,6 +36,8 @@ def main() -> int:
         return talk()
     except KeyboardInterrupt:
         return 130  # as all commands do
+    finally:
+        compile_for_next_start()
 
 
 def talk(network: str = AUTODISCOVER) -> int:

@@ -1,0 +1,51 @@
+"""Puts compiled kernels into the wheel, for x86-64 processors since 2015 or so.
+
+Without them (another processor, or a compiler that fails) the wheel is for all machines, and the
+first start compiles. `HATCH_BUILD_NO_HOOKS=1` asks for that; an editable installation is like it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class Kernels(BuildHookInterface[Any]):
+    """Runs `kibitz compile --wheel` from the sources that the wheel is built of."""
+
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and say for which Python and which machines the wheel is."""
+        machine = platform.machine().lower()
+        if version == "editable" or machine not in ("x86_64", "amd64"):
+            return
+        self._folder = tempfile.TemporaryDirectory()
+        done = subprocess.run(
+            [sys.executable, "-m", "kibitz", "compile", "--wheel", self._folder.name],
+            env={**os.environ, "PYTHONPATH": os.path.join(self.root, "src")},  # noqa: PTH118
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            self.app.display_warning(f"no compiled kernels in this wheel: {done.stderr}")
+            return
+        # Kernels call nothing but the C library's mathematics, by name.
+        system = sysconfig.get_platform().replace("linux", "manylinux_2_17")
+        python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+        build_data["tag"] = f"{python}-{python}-{system.replace('-', '_').replace('.', '_')}"
+        build_data["pure_python"] = False
+        build_data["force_include"][self._folder.name] = "kibitz/kernels"
+
+    def finalize(self, *_: Any) -> None:
+        """Delete what the wheel has by now."""
+        if self._folder is not None:
+            self._folder.cleanup()
