@@ -51,6 +51,8 @@ class FakeGame:
         careful: bool = False,
         thinks: float = 0.0,
         first: Sequence[Any] = (),
+        days: int = 0,
+        tournament: str = "",
     ) -> None:
         self.server, self.id, self.bot_white = server, name, bot_white
         self.variant, self.fen, self.rated = variant, fen, rated
@@ -64,6 +66,8 @@ class FakeGame:
         self.flags: dict[str, bool] = {}
         self.streams: list[queue.SimpleQueue[Any]] = []
         self.chat: list[tuple[str, str]] = []
+        self.tournament = tournament
+        self.days = days  # a move has, in correspondence
         self.first = first  # messages of each stream, before it says which game it is
         self.lock = threading.RLock()
         self.done = threading.Event()
@@ -100,18 +104,21 @@ class FakeGame:
     def full(self) -> dict[str, Any]:
         bot = {"id": BOT, "name": "KibitzBot", "title": "BOT", "rating": 2000}
         other = {"id": OTHER, "name": "Somebody", "title": None, "rating": 1400}
+        clock = {"initial": round(self.initial), "increment": round(self.increment)}
+        time = {"daysPerTurn": self.days} if self.days else {"clock": clock}
         return {
+            **time,
+            **({"tournamentId": self.tournament} if self.tournament else {}),
             "type": "gameFull",
             "id": self.id,
             "variant": {"key": self.variant, "name": self.variant, "short": "x"},
-            "speed": "bullet",
+            "speed": "correspondence" if self.days else "bullet",
             "perf": {"name": "Bullet"},
             "rated": self.rated,
             "createdAt": 1_700_000_000_000,
             "white": bot if self.bot_white else other,
             "black": other if self.bot_white else bot,
             "initialFen": self.fen,
-            "clock": {"initial": round(self.initial), "increment": round(self.increment)},
             "state": self.state(),
         }
 
@@ -308,9 +315,20 @@ class StandIn:
         game = self.games[name] = FakeGame(self, name, **how)
         opponent = {"id": OTHER, "username": "Somebody", "rating": 1400}
         about = {"gameId": name, "fullId": f"{name}abcd", "opponent": opponent}
+        about |= {"speed": game.full()["speed"]}
         self.event({"type": "gameStart", "game": about})
         game.go_on()
         return game
+
+    def playing(self) -> dict[str, Any]:
+        """The games under way, as Lichess lists them."""
+        return {
+            "nowPlaying": [
+                {"gameId": name, "isMyTurn": (game.board.turn == chess.WHITE) == game.bot_white}
+                for name, game in self.games.items()
+                if not game.over
+            ]
+        }
 
     def paths(self, part: str) -> list[str]:
         return [path for _, _, path, _ in self.requests if part in path]
@@ -331,6 +349,8 @@ class StandIn:
             self.on_accept(found[1])
             return ""
         if re.fullmatch(r"/api/challenge/(\w+)/(decline|cancel)", path):
+            return ""
+        if re.fullmatch(r"/api/tournament/(\w+)/(join|withdraw)", path):
             return ""
         if path == "/api/bot/account/upgrade":
             self.account["title"] = "BOT"
@@ -354,6 +374,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
                 return
             if path == "/api/account":
                 self._reply(200, server.account)
+            elif path == "/api/account/playing":
+                self._reply(200, server.playing())
             elif path == "/api/bot/online":
                 lines = "".join(f"{json.dumps(one)}\n" for one in server.online)
                 self._send(200, lines.encode(), "application/x-ndjson")

@@ -6,6 +6,7 @@ import io
 import signal
 import stat
 import threading
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,14 +14,8 @@ from typing import Any
 
 import pytest
 
-from kibitz.apps.lichess.server import (
-    VARIABLE,
-    Server,
-    TokenError,
-    check_url,
-    checked_account,
-    read_token,
-)
+from kibitz.apps.lichess.account import VARIABLE, check_url, checked_account, read_token
+from kibitz.apps.lichess.server import Server, TokenError
 from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.core.journal import with_lock
@@ -77,6 +72,22 @@ def test_games_of_an_opponent_are_counted(lichess: StandIn, start: Start) -> Non
     wait_for(lambda: not bot.bot.playing)
     challenge(lichess, "fourth", challenger=player)
     wait_for(lambda: lichess.paths("fourth/decline"))
+
+
+def test_tournaments_are_joined_and_left(lichess: StandIn, start: Start) -> None:
+    lichess.faults.append(("closed/join", 400))
+    bot = start(tournaments=("closed", "open1"), takebacks=9, abort_seconds=1)
+    wait_for(lambda: lichess.paths("open1/join"))
+    game = lichess.begin("a", bot_white=False, silent=True, tournament="open1")
+    wait_for(lambda: bot.bot.playing)
+    game.flags = {"wtakeback": True}
+    game.tell(game.state())
+    wait_for(lambda: lichess.acts_in("a"))
+    assert lichess.acts_in("a") == ["takeback/no"]
+    bot.stop.request()
+    wait_for(lambda: lichess.paths("open1/withdraw"))
+    time.sleep(1.5)  # longer than it waits elsewhere
+    assert lichess.acts_in("a") == ["takeback/no"]
 
 
 def test_an_answer_waits_for_the_end_of_a_pause(lichess: StandIn, start: Start) -> None:

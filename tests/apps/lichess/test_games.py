@@ -189,6 +189,41 @@ def test_draws(lichess: StandIn, start: Start) -> None:
     assert level.status == "draw"
 
 
+def test_correspondence_games_rest_between_moves(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    """No engine, no stream, until there is a reply; a stop leaves them."""
+    days = {"correspondence_rest": 0, "correspondence_every": 1, "correspondence_seconds": 1}
+    bot = start(correspondence=2, **days)
+    game = lichess.begin("a", days=3, silent=True)
+    wait_for(lambda: bot.bot.resting == ["a"])
+    assert len(game.moves) == 1
+    wait_for(lambda: len(lichess.paths("account/playing")) >= 2)
+    assert len(lichess.paths("stream/a")) == 1
+    assert not bot.bot.playing
+    game._answer(1)
+    wait_for(lambda: len(game.moves) == 3)
+    wait_for(lambda: bot.bot.resting == ["a"])
+    game.end("resign", "white")
+    wait_for(lambda: not bot.bot.resting and not bot.bot.playing)
+    assert [game.headers["Result"] for game in read_games(tmp_path)] == ["1-0"]
+    assert not lichess.acts_in("a")  # not aborted either
+    lichess.begin("b", days=1, silent=True)
+    wait_for(lambda: bot.bot.resting == ["b"])
+    bot.stop.request()
+    bot.thread.join(PATIENCE)
+    assert not bot.thread.is_alive()
+
+
+def test_a_stop_does_not_wait_for_a_reply_that_takes_days(lichess: StandIn, start: Start) -> None:
+    bot = start(correspondence=1, correspondence_rest=3600, correspondence_seconds=1)
+    game = lichess.begin("a", days=3, silent=True)
+    wait_for(lambda: len(game.moves) == 1)
+    bot.stop.request()
+    bot.thread.join(PATIENCE)
+    assert not bot.thread.is_alive()
+
+
 def test_reports_of_games(lichess: StandIn, start: Start, tmp_path: Path) -> None:
     start(reports=True, report_nodes=20)
     for name, moves in (("short", 4), ("long", 12)):  # they are made in the order of the games

@@ -166,6 +166,17 @@ def test_a_player_gets_so_many_games() -> None:
         assert verdict({"challenger": {"id": "Cleo"}}, settings, now) == ""
 
 
+def test_correspondence_is_beside_the_games_with_clocks() -> None:
+    settings = {"correspondence": 2, "max_days": 5, "speeds": ("bullet",), "min_base": 60}
+    assert verdict(NO_CLOCK, settings, Workload(games=9, correspondence=1)) == ""
+    assert verdict(NO_CLOCK, settings, Workload(correspondence=2)) == "later"
+    assert verdict(NO_CLOCK, {**settings, "max_days": 2}) == "timeControl"
+    assert verdict(NO_CLOCK, {**settings, "min_days": 4}) == "timeControl"
+    assert verdict({}, {"correspondence": 2}, Workload(correspondence=2)) == ""
+    bot = {**NO_CLOCK, "challenger": {"title": "BOT"}}
+    assert verdict(bot, {**settings, "people_slots": 1}, Workload(games=1)) == ""
+
+
 def test_the_page_has_every_rule_and_setting() -> None:
     page = (Path(__file__).parents[3] / "docs" / "lichess.md").read_text(encoding="utf-8")
     assert [rule.name for rule in RULES if f"| {rule.name} | `{rule.reason}` |" not in page] == []
@@ -219,7 +230,7 @@ def test_limits_of_a_move() -> None:
     first = limits_of(state, 1, "black", Lichess())
     assert (first.movetime, first.btime) == ((30_000 - 300) // 20, None)
     assert limits_of(State(wtime=900_000), 0, "white", Lichess()).movetime == 10_000
-    assert limits_of(state, 10, "white", Lichess(), timed=False).movetime == 10_000
+    assert limits_of(state, 10, "white", Lichess(), timed=False).movetime == 60_000
     late = limits_of(State(wtime=50, btime=1), 40, "white", Lichess(nodes=800), spent=500)
     assert (late.wtime, late.nodes) == (1, 800)
 

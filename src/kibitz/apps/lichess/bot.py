@@ -15,6 +15,7 @@ from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.game import Game
 from kibitz.apps.lichess.lookups import Lookups
 from kibitz.apps.lichess.messages import (
+    CORRESPONDENCE,
     Challenge,
     ChallengeCanceled,
     ChallengeDeclined,
@@ -62,6 +63,10 @@ class Bot:
         self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
         self._opponents: dict[str, str] = {}  # ids, by game; accepted and under way
         self._played: list[tuple[float, str]] = []  # when games began, and the opponents' ids
+        self._slow: set[str] = set()  # names of correspondence games, from their acceptance on
+        self._resting: set[str] = set()  # those of them that wait for a reply
+        self._looked = time.monotonic()  # for replies
+        self._stop = Stop()
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
         self._lookups = Lookups(settings, archive.say)
@@ -71,11 +76,14 @@ class Bot:
 
     def run(self, stop: Stop) -> None:
         """Play until a stop is requested and the games under way have ended."""
+        self._stop = stop
         threading.Thread(target=self._listen, name="events", daemon=True).start()
+        self._in_tournaments(self._server.join, "joins")
         announced = False
         while not (stop.requested and not self._games and not self._accepted):
             if stop.requested and not announced:
                 announced = True
+                self._in_tournaments(self._server.withdraw, "leaves")
                 names = ", ".join([*self._games, *self._accepted])
                 self._archive.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
             try:
@@ -88,17 +96,30 @@ class Bot:
                 self._handle(item)
             self._reap()
             self._give_up_waiting()
+            self._look_for_replies(time.monotonic())
             self._answer(self._workload(stop.requested))
-            self._challenger.look(bool(self._games or self._accepted or stop.requested))
+            quick = {*self._games, *self._accepted} - self._slow
+            self._challenger.look(bool(quick or stop.requested))
+
+    def _in_tournaments(self, act: Callable[[str], None], what: str) -> None:
+        """Join or leave all tournaments; one that cannot be joined costs nothing else."""
+        for name in self._settings.tournaments:
+            try:
+                act(name)
+                self._archive.say(f"{'would: ' * self._dry_run}{what} tournament {name}")
+            except ServerError as error:
+                self._archive.say(f"tournament {name}: {error}")
 
     def _workload(self, stopping: bool) -> Workload:
         """What goes on."""
-        names = [*self._games, *self._accepted]
+        names = [*self._games, *self._accepted, *self._resting]
+        self._slow &= {*names}
         self._opponents = {name: self._opponents.get(name, "") for name in names}
         since = time.monotonic() - DAY_SECONDS
         self._played = [entry for entry in self._played if entry[0] >= since]
-        opponents = tuple(self._opponents.values())
-        return Workload(len(names), stopping, opponents, tuple(name for _, name in self._played))
+        opponents, played = tuple(self._opponents.values()), tuple(name for _, name in self._played)
+        slow = len(self._slow)
+        return Workload(len(names) - slow, stopping, opponents, played, slow)
 
     def hurry(self) -> None:
         """Challenge somebody at once, if that is wanted at all."""
@@ -108,6 +129,11 @@ class Bot:
     def playing(self) -> list[str]:
         """The games under way."""
         return list(self._games)
+
+    @property
+    def resting(self) -> list[str]:
+        """The correspondence games that wait for a reply."""
+        return sorted(self._resting)
 
     def _listen(self) -> None:
         """Put the events into the inbox."""
@@ -138,6 +164,8 @@ class Bot:
             self._start(event.game)
         elif isinstance(event, GameFinish):
             self._accepted.pop(event.game.game_id, None)
+            if event.game.game_id in self._resting:
+                self._begin(event.game.game_id)  # which keeps how it ended
 
     # --- challenges -----------------------------------------------------------------------------
 
@@ -155,8 +183,13 @@ class Bot:
                     if not self._dry_run:
                         self._accepted[challenge.id] = time.monotonic() + self._server.pauses.begins
                         name = self._opponents[challenge.id] = challenge.opponent.id.casefold()
-                        opponents = (*now.opponents, name)
-                        now = now._replace(games=now.games + 1, opponents=opponents)
+                        slow = challenge.time_control.is_correspondence
+                        self._slow |= {challenge.id} if slow else set()
+                        now = now._replace(
+                            games=now.games + (not slow),
+                            opponents=(*now.opponents, name),
+                            correspondence=now.correspondence + slow,
+                        )
                 else:
                     self._server.decline(challenge.id, refusal.reason)
                     verb = "would decline" if self._dry_run else "declined"
@@ -182,20 +215,44 @@ class Bot:
     def _start(self, game: GameInfo) -> None:
         name, opponent = game.game_id, game.opponent.id.casefold()
         self._accepted.pop(name, None)
-        if name in self._games or name in self._ended:
+        if name in self._games or name in self._ended or name in self._resting:
             return
         if self._dry_run:
             self._archive.say(f"would play game {name}")
             return
         self._opponents[name] = opponent or self._opponents.get(name, "")
         self._played.append((time.monotonic(), self._opponents[name]))
+        if game.speed == CORRESPONDENCE:
+            self._slow.add(name)
+        self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        """Play a game on a thread of its own, from where it stands."""
+        self._resting.discard(name)
         self._games[name] = _GameThread(lambda: self._play(name))
 
-    def _play(self, name: str) -> None:
-        """Play a game, with an engine of its own."""
+    def _look_for_replies(self, now: float) -> None:
+        """Go on with correspondence games in which it is the bot's turn, or that have ended."""
+        due = now - self._looked >= self._settings.correspondence_every
+        if not (self._resting and due) or self._stop.requested or not self._server.free("look"):
+            return
+        self._looked = now
+        try:
+            ongoing = self._server.ongoing()
+        except ServerError as error:
+            self._archive.say(f"no look for replies: {error}")
+            return
+        for name in sorted(self._resting):
+            if name not in ongoing or ongoing[name]:
+                self._begin(name)
+
+    def _play(self, name: str) -> bool:
+        """Play a game, with an engine of its own; whether it rests until there is a reply."""
         with Engine(self._network) as engine:
             shared = self._server, engine, self._settings, self._archive, self._lookups
-            Game(name, self._me, *shared).play()
+            game = Game(name, self._me, *shared, lambda: self._stop.requested)
+            game.play()
+        return game.rests
 
     def _reap(self) -> None:
         """See to games that have ended; one that an error interrupts begins again."""
@@ -203,7 +260,7 @@ class Bot:
             if running.thread.is_alive():
                 continue
             if running.error is None:
-                self._ended.add(name)
+                (self._resting if running.rests else self._ended).add(name)
                 del self._games[name]
                 continue
             self._archive.say(f"game {name}: {type(running.error).__name__}: {running.error}")
@@ -220,8 +277,8 @@ class Bot:
 class _GameThread:
     """A game on a thread of its own."""
 
-    def __init__(self, play: Callable[[], None]) -> None:
-        self._play, self.attempts = play, 0
+    def __init__(self, play: Callable[[], bool]) -> None:
+        self._play, self.attempts, self.rests = play, 0, False
         self.begin()
 
     def begin(self) -> None:
@@ -233,7 +290,7 @@ class _GameThread:
 
     def _run(self) -> None:
         try:
-            self._play()
+            self.rests = self._play()
         except BaseException as error:  # noqa: BLE001 - the bot raises it
             self.error = error
 

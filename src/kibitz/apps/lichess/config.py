@@ -68,6 +68,18 @@ class Lichess:
     odds_options: tuple[str, ...] = setting(
         ("Search=mcts", "ScLimit=28"), "engine options in games at odds, as NAME=VALUE"
     )
+    tournaments: tuple[str, ...] = setting(
+        (), "arenas it joins at the start, by their ids; they must let bots in"
+    )
+    # --- correspondence: beside `games`
+    correspondence: int = setting(0, "correspondence games at once", low=0, high=100)
+    min_days: int = setting(1, "days a move, at least", low=1, high=14)
+    max_days: int = setting(14, "days a move, at most", low=1, high=14)
+    correspondence_seconds: int = setting(60, "for a move without a clock", low=1, high=3600)
+    correspondence_rest: int = setting(
+        120, "seconds to wait for a reply, then the engine and the connection go", low=0
+    )
+    correspondence_every: int = setting(300, "seconds between two looks for replies", low=1)
     # --- moves that need no search, in games from the usual start
     books: tuple[str, ...] = setting((), "Polyglot books (.bin) and repertoires (.pgn), in order")
     book_moves: int = setting(20, "so many moves from books at most", low=0)
@@ -144,7 +156,11 @@ class Lichess:
         check(self)
         for text in self.challenge_clocks:
             parse_clock(text)
-        for what in ("base", "increment", "rating"):
+        for name in self.tournaments:
+            if not (name.isascii() and name.isalnum()):
+                fix = "the letters and digits behind lichess.org/tournament/"
+                raise ConfigError("lichess: tournaments", value=name, fix=fix)
+        for what in ("base", "increment", "rating", "days"):
             self._check_order(f"min_{what}", f"max_{what}")
         self._check_order("challenge_min_rating", "challenge_max_rating")
         self._check_order("buffer_least", "buffer_most")

@@ -83,7 +83,7 @@ def limits_of(
     nodes = settings.nodes or None
     first = 1000 * settings.first_moves
     if not timed:
-        return Limits(nodes=nodes, movetime=first)
+        return Limits(nodes=nodes, movetime=1000 * settings.correspondence_seconds)
     times: dict[str, Any] = {}
     for colour, left, increment in zip(
         SIDES, (state.wtime, state.btime), (state.winc, state.binc), strict=True

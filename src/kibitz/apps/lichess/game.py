@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ class Game:
         settings: Lichess,
         archive: Archive,
         lookups: Lookups,
+        leaving: Callable[[], bool] = lambda: False,
     ) -> None:
         self.id, self._me, self._lookups = name, me.casefold(), lookups
         self._server, self._engine = server, engine
@@ -111,7 +113,9 @@ class Game:
         self._chat = Chat(name, server, archive, me)
         self._delivery = Delivery(name, server, archive)
         self._acts = GameActions(name, server, archive)
+        self._leaving = leaving  # whether the bot is to end
         self.over = False
+        self.rests = False  # it waits for a reply that may take days
         self._full: Full | None = None
         self._state, self._heard = State(), time.monotonic()
         self._side: Side = "white"
@@ -131,6 +135,11 @@ class Game:
         return self._state.wtime if self._side == "white" else self._state.btime
 
     @property
+    def _timed(self) -> bool:
+        """Whether clocks run."""
+        return self._full is not None and self._full.clock is not None
+
+    @property
     def opponent(self) -> Player:
         """Who plays against the bot."""
         if self._full is None:
@@ -141,7 +150,7 @@ class Game:
         """Play the game to its end."""
         threading.Thread(target=self._read, name=f"stream {self.id}", daemon=True).start()
         try:
-            while not self.over:
+            while not (self.over or self.rests):
                 try:
                     item = self._inbox.get(timeout=self._server.pauses.tick)
                 except queue.Empty:
@@ -258,7 +267,8 @@ class Game:
             accepts = takes_draw(self._scores.own, self._board, self._settings)
             self._acts.ask("draw/yes" if accepts else "draw/no")
         if getattr(state, f"{letter}takeback") and not getattr(before, f"{letter}takeback"):
-            casual = self._full is not None and not self._full.rated
+            full = self._full
+            casual = full is not None and not full.rated and not full.tournament_id
             accepts = casual and self._takebacks > 0
             self._takebacks -= accepts
             self._acts.ask("takeback/yes" if accepts else "takeback/no")
@@ -295,6 +305,8 @@ class Game:
         expected, self._expected = self._expected, None
         if not self._settings.ponder or expected is None or expected[0] != self._moves:
             return
+        if not self._timed:
+            return
         board = self._board.copy()
         board.push(expected[1])
         if board.outcome(claim=True) is None:
@@ -309,7 +321,6 @@ class Game:
         known = not ponder and self._full.variant.key == "standard"
         if known and self._lookups.asks_online(board, self._left - spent):
             spent += 1000 * self._settings.online_seconds
-        timed = self._full.clock is not None
         limits = limits_of(
             self._state,
             len(moves),
@@ -317,7 +328,7 @@ class Game:
             self._settings,
             spent=spent,
             lag=self._delivery.lag.average,
-            timed=timed,
+            timed=self._timed,
         )
         search = self._engine.begin(board, replace(limits, ponder=ponder))
         self._running = RunningSearch(search, moves, ponder_until)
@@ -380,8 +391,7 @@ class Game:
 
     def _send(self) -> None:
         """Send the move if it is due; where no move is taken, resign."""
-        timed = self._full is not None and self._full.clock is not None
-        until = self._heard + self._left / 1000 if timed else math.inf
+        until = self._heard + self._left / 1000 if self._timed else math.inf
         if not self._delivery.send(until):
             self._acts.ask("resign")
 
@@ -398,11 +408,21 @@ class Game:
         running = self._running
         if running is not None and now > (running.ponder_until or math.inf):
             self._drop_search()
+        if not self._timed:
+            self._rest(now)
+            return
         silent = len(self._moves) < 2 and self._board.turn != self._side
+        silent = silent and not self._full.tournament_id  # which ends such games itself
         if silent and now - self._began > self._settings.abort_seconds:
             self._began = now  # and once more after that time
             self._acts.do("abort")
         self._comment(now)
+
+    def _rest(self, now: float) -> None:
+        """Let a game without clocks be until there is a reply; nothing is held for it meanwhile."""
+        waits = self._board.turn != self._side and self._running is None
+        if waits and (self._leaving() or now - self._heard >= self._settings.correspondence_rest):
+            self.rests = True
 
     # --- chat -----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 BOT = "BOT"
+CORRESPONDENCE = "correspondence"
 LONGEST_LINE = 1 << 20  # bytes of a stream; a message has a few thousand
 DEPTH = 4  # of objects in objects that the types below have
 LAST_DATE = 253_402_300_799_000  # ms since 1970, of the year 9999
@@ -48,12 +49,18 @@ class Variant(msgspec.Struct, frozen=True):
     key: str = "standard"
 
 
-class TimeControl(msgspec.Struct, frozen=True):
-    """How much time there is; seconds."""
+class TimeControl(msgspec.Struct, rename="camel", frozen=True):
+    """How much time there is; seconds, or days a move."""
 
     type: str = "unlimited"
     limit: int = 0
     increment: int = 0
+    days_per_turn: int = 0
+
+    @property
+    def is_correspondence(self) -> bool:
+        """Whether a move has days."""
+        return self.type == CORRESPONDENCE
 
 
 class Challenge(msgspec.Struct, rename="camel", frozen=True):
@@ -101,6 +108,7 @@ class GameInfo(msgspec.Struct, rename="camel", frozen=True):
 
     game_id: str
     opponent: Player = Player()
+    speed: str = ""
 
 
 class GameStart(msgspec.Struct, frozen=True, tag="gameStart"):
@@ -159,6 +167,7 @@ class Full(msgspec.Struct, rename="camel", frozen=True, tag="gameFull"):
     black: Player = Player()
     initial_fen: str = "startpos"
     created_at: Moment = 0
+    tournament_id: str = ""
 
 
 class ChatLine(msgspec.Struct, frozen=True, tag="chatLine"):
@@ -186,6 +195,19 @@ class AccountInfo(msgspec.Struct, frozen=True):
     username: str = ""
     title: str | None = None
     count: dict[str, int] = {}
+
+
+class OngoingGame(msgspec.Struct, rename="camel", frozen=True):
+    """A game under way, and whose turn it is."""
+
+    game_id: str
+    is_my_turn: bool
+
+
+class Ongoing(msgspec.Struct, rename="camel", frozen=True):
+    """The games under way."""
+
+    now_playing: tuple[OngoingGame, ...] = ()
 
 
 class Perf(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ class Workload(NamedTuple):
     stopping: bool = False  # no new ones
     opponents: tuple[str, ...] = ()  # of these games, by their ids
     played: tuple[str, ...] = ()  # opponents of games in the last 24 hours
+    correspondence: int = 0  # games of that kind, beside the others
 
 
 class Rule(NamedTuple):
@@ -116,16 +117,22 @@ def _rated(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     return "rated" if settings.modes == "casual" and challenge.rated else ""
 
 
-def _clock(challenge: Challenge, _: Lichess, __: Workload) -> str:
-    kind = challenge.time_control.type
-    return "" if kind == "clock" else f"no clock ({kind})"
+def _clock(challenge: Challenge, settings: Lichess, _: Workload) -> str:
+    time = challenge.time_control
+    if time.is_correspondence and settings.correspondence:
+        fits = settings.min_days <= time.days_per_turn <= settings.max_days
+        return "" if fits else f"{time.days_per_turn} days a move"
+    return "" if time.type == "clock" else f"no clock ({time.type})"
 
 
 def _speed(challenge: Challenge, settings: Lichess, _: Workload) -> str:
-    return "" if challenge.speed in settings.speeds else f"speed {challenge.speed}"
+    known = challenge.time_control.is_correspondence or challenge.speed in settings.speeds
+    return "" if known else f"speed {challenge.speed}"
 
 
 def _too_fast(challenge: Challenge, settings: Lichess, _: Workload) -> str:
+    if challenge.time_control.is_correspondence:
+        return ""
     base, increment = challenge.time_control.limit, challenge.time_control.increment
     least = settings.min_base if increment else max(settings.min_base, settings.min_base_alone)
     return f"{base}+{increment}" if base < least or increment < settings.min_increment else ""
@@ -148,13 +155,17 @@ def _stopping(_: Challenge, __: Lichess, now: Workload) -> str:
     return "stopping" if now.stopping else ""
 
 
-def _busy(_: Challenge, settings: Lichess, now: Workload) -> str:
+def _busy(challenge: Challenge, settings: Lichess, now: Workload) -> str:
+    if challenge.time_control.is_correspondence:
+        full = now.correspondence >= settings.correspondence
+        return f"{now.correspondence} correspondence games under way" if full else ""
     return f"{now.games} games under way" if now.games >= settings.games else ""
 
 
 def _kept_for_people(challenge: Challenge, settings: Lichess, now: Workload) -> str:
     full = now.games >= settings.games - settings.people_slots
-    return "the rest is for people" if full and challenge.opponent.is_bot else ""
+    beside = challenge.time_control.is_correspondence or not challenge.opponent.is_bot
+    return "the rest is for people" if full and not beside else ""
 
 
 def _often(challenge: Challenge, settings: Lichess, now: Workload) -> str:
@@ -179,13 +190,13 @@ RULES = (
     Rule("odds for this rating", "variant", "odds_*", _odds_of_rating),
     Rule("casual", "rated", "modes", _casual),
     Rule("rated", "casual", "modes", _rated),
-    Rule("no clock", "timeControl", "", _clock),
+    Rule("no clock", "timeControl", "correspondence, min_days, max_days", _clock),
     Rule("too fast", "tooFast", "min_base, min_base_alone, min_increment", _too_fast),
     Rule("too slow", "tooSlow", "max_base, max_increment", _too_slow),
     Rule("the speed", "timeControl", "speeds", _speed),
     Rule("the rating", "generic", "min_rating, max_rating", _rating),
     Rule("the bot is stopping", "later", "", _stopping),
-    Rule("enough games", "later", "games", _busy),
+    Rule("enough games", "later", "games, correspondence", _busy),
     Rule("a bot where people are to play", "later", "people_slots", _kept_for_people),
     Rule("too many games with the player", "later", "games_per_opponent, games_a_day", _often),
 )

@@ -1,18 +1,13 @@
-"""Lichess's server as the bot uses it, and the account that plays there."""
+"""Lichess's server as the bot uses it."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -23,6 +18,7 @@ from kibitz.apps.lichess.messages import (
     ChallengeReply,
     ChatMade,
     Full,
+    Ongoing,
     OnlineBot,
     lines_in,
     message_of,
@@ -30,9 +26,8 @@ from kibitz.apps.lichess.messages import (
     pause_after,
 )
 from kibitz.apps.lichess.rules import Reason
-from kibitz.core.errors import ConfigError, InputError, KibitzError, missing_extra, shorten
-from kibitz.core.files import read_bytes
-from kibitz.core.log import Stop, say
+from kibitz.core.errors import KibitzError, missing_extra, shorten
+from kibitz.core.log import say
 
 # --- the server -----------------------------------------------------------------------------------
 #
@@ -57,6 +52,7 @@ KINDS: tuple[Kind, ...] = ("move", "answer", "chat", "challenge", "look")
 LICHESS = "https://lichess.org"
 _BETWEEN_QUOTES = re.compile(r"[^\"'()]+")  # errors of requests are objects in objects
 NEEDED_SCOPE = "bot:play"
+MOST_GAMES = 50  # that are listed
 MOST_BOTS = 100  # that are listed
 KEPT_JUNK = 100  # lines of a stream that made no sense and are passed over when they come again
 PIECE = 512  # bytes
@@ -206,6 +202,19 @@ class Server:
         """Make the account a bot's, for ever."""
         self._do("answer", self._account.upgrade_to_bot)
 
+    def ongoing(self) -> dict[str, bool]:
+        """The games under way by their names, and whether it is the bot's turn."""
+        games = self._ask("look", self._bots.ongoing).now_playing
+        return {game.game_id: game.is_my_turn for game in games}
+
+    def join(self, tournament: str) -> None:
+        """Enter an arena."""
+        self._do("answer", lambda: self._bots.tournament(tournament, "join"))
+
+    def withdraw(self, tournament: str) -> None:
+        """Get no further pairings in an arena."""
+        self._do("answer", lambda: self._bots.tournament(tournament, "withdraw"))
+
     def online_bots(self) -> list[OnlineBot]:
         """Bots that are online, with their ratings."""
 
@@ -332,6 +341,13 @@ class _Bots(berserk.clients.Bots):
     def game(self, game: str) -> Iterator[bytes]:
         yield from self._r.get(f"/api/bot/game/stream/{game}", stream=True, fmt=_LINES)
 
+    def tournament(self, name: str, what: str) -> None:
+        self._r.post(f"/api/tournament/{name}/{what}")
+
+    def ongoing(self) -> Ongoing:
+        games = self._r.get("/api/account/playing", params={"nb": MOST_GAMES})
+        return msgspec.convert(games, Ongoing)
+
     def chat_lines(self, game: str) -> list[ChatMade]:
         return msgspec.convert(self._r.get(f"/api/bot/game/{game}/chat"), list[ChatMade])
 
@@ -403,90 +419,3 @@ def _cause(error: Exception) -> str:
     parts = [part.strip() for part in _BETWEEN_QUOTES.findall(str(error))]
     spoken = [part for part in parts if any(letter.isalpha() for letter in part)]
     return spoken[-1].rpartition(": ")[2] if spoken else type(error).__name__
-
-
-# --- whose bot it is ------------------------------------------------------------------------------
-#
-# Whose bot it is: the token, from the environment or a file, and the check of the account.
-#
-# A file with the token must be readable by its owner alone.
-
-
-VARIABLE = "LICHESS_BOT_TOKEN"
-PAGE = "https://lichess.org/account/oauth/token/create?scopes[]=bot:play&scopes[]=challenge:write"
-_TOKEN = re.compile(r"[A-Za-z0-9_]{8,128}")
-
-
-def read_token(path: Path | None) -> str:
-    """The token of a file, or of the environment; errors never show it."""
-    if path is None:
-        token, source = os.environ.get(VARIABLE, "").strip(), VARIABLE
-        if not token:
-            raise InputError("no token", fix=f"set {VARIABLE}, or --token-file; make one at {PAGE}")
-    else:
-        content, source = read_bytes(path), str(path)
-        if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise InputError("others may read this token", value=str(path), fix=f"chmod 600 {path}")
-        token = content.decode("ascii", errors="replace").strip()
-    if _TOKEN.fullmatch(token) is None:
-        raise InputError(f"{source}: not a token", fix=f"it is one word; make one at {PAGE}")
-    return token
-
-
-def check_url(url: str) -> str:
-    """A server's address; without encryption only this machine's own."""
-    parts = urlsplit(url)
-    if parts.scheme == "https" and parts.hostname:
-        return url
-    if parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"):
-        return url
-    raise ConfigError("--url", value=url, fix="the token needs https://, or http://localhost")
-
-
-def checked_account(server: Server, upgrade: bool, dry_run: bool, stop: Stop) -> Account | None:
-    """The account, which may play as a bot; upgraded first if that is wanted and confirmed.
-
-    While the server cannot be reached it tries again; None if a stop was requested meanwhile.
-    """
-    account = _account(server, stop)
-    if account is None:
-        return None
-    if account.scopes is not None and NEEDED_SCOPE not in account.scopes:
-        raise InputError(f"the token lacks the scope {NEEDED_SCOPE}", fix=f"make one at {PAGE}")
-    if account.is_bot:
-        return account
-    if dry_run:
-        say(f"{account.name} is no bot account yet: kibitz lichess --upgrade makes it one")
-        return account
-    if not upgrade:
-        fix = "kibitz lichess --upgrade makes it one, for ever"
-        raise InputError("no bot account", value=account.name, fix=fix)
-    if account.games:
-        fix = "only an account without games can become a bot's: make a new one"
-        raise InputError(f"{account.games} games were played with it", value=account.name, fix=fix)
-    _confirm(account.name)
-    server.upgrade()
-    say(f"{account.name} is a bot account now")
-    return account._replace(is_bot=True)
-
-
-def _account(server: Server, stop: Stop) -> Account | None:
-    wait = server.pauses.again
-    while not stop.requested:
-        try:
-            return server.account()
-        except UnreachableError as error:
-            say(f"{error}; trying again in {wait:g} s, Ctrl-C ends that")
-        until = time.monotonic() + wait
-        while time.monotonic() < until and not stop.requested:
-            server.closed.wait(min(wait, server.pauses.tick))
-        wait = min(2 * wait, server.pauses.events)
-    return None
-
-
-def _confirm(name: str) -> None:
-    """Ask before what cannot be undone."""
-    say(f"{name} becomes a bot account for ever: it can never again be used by a person.")
-    say(f"Type its name to go on: {name}")
-    if sys.stdin.readline().strip() != name:
-        raise InputError("the account was left as it is")

@@ -49,9 +49,10 @@ def lichess(
     The settings are those of the table [lichess] of the settings file.
     """
     settings = lichess_settings(setting)
+    from kibitz.apps.lichess.account import check_url, checked_account, read_token
     from kibitz.apps.lichess.archive import Archive
     from kibitz.apps.lichess.bot import Bot, warm_up
-    from kibitz.apps.lichess.server import Server, check_url, checked_account, read_token
+    from kibitz.apps.lichess.server import Server
 
     token, where = read_token(token_file), chosen(network)
     place = data_folder() / "lichess" if folder is None else folder
