@@ -57,7 +57,7 @@ SMALLER = {
     "--games 100": "--games 2",
     "--games 20": "--games 2",
     "--generations 40": f"--generations 1 {TINY}",
-    "--hours 1": f"--generations 1 {TINY} --set learn.games=6 --set selfplay.playouts=2",
+    "--hours 1": f"--generations 1 {TINY} --set learn.games=6 --set selfplay.nodes=20",
     "--hours 2": "--generations 2",
     "--network plain-4x64": "--network plain-1x8",
     "--network sparse-512x256-threats": "--network sparse-8x8-threats",
