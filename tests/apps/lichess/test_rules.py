@@ -328,6 +328,25 @@ def test_whom_it_challenges() -> None:
     assert choose(bots[:2], "kibitzbot", settings, Memory(), 0.0, generator) is None
 
 
+def test_it_challenges_bots_of_its_own_strength() -> None:
+    ratings = {"Me": 2000, "Near": 2090, "Far": 2200, "Weak": 1895, "Foe": 2010}
+    bots = [OnlineBot(name, {"blitz": Perf(rating)}) for name, rating in ratings.items()]
+    settings = Lichess(
+        challenge_clocks=("180+0",), challenge_within=100, challenge_blocked=("foe",)
+    )
+
+    def chosen(those: list[OnlineBot]) -> set[str]:
+        dice, names = random.Random(1), set[str]()
+        for _ in range(50):
+            offer = choose(those, "me", settings, Memory(), 0.0, dice)
+            assert offer is not None
+            names.add(offer.name)
+        return names
+
+    assert chosen(bots) == {"Near"}
+    assert chosen(bots[1:]) == {"Near", "Far", "Weak"}  # its own rating is not known
+
+
 def test_speeds_are_lichess() -> None:
     """Its limits on seconds and forty increments: 180, 480, 1500."""
     known = {(60, 0): "bullet", (120, 1): "bullet", (180, 0): "blitz", (300, 3): "blitz"}

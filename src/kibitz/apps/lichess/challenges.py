@@ -85,12 +85,16 @@ def choose(
 ) -> Offer | None:
     """Draw a time control and then an opponent, stronger ones more often; None: there is none."""
     clock = generator.choice(settings.clocks)
+    ratings = {bot.username: bot.perfs.get(speed_of(clock), Perf()).rating for bot in bots}
+    own = next((rating for name, rating in ratings.items() if name.casefold() == me.casefold()), 0)
+    within = settings.challenge_within if own else 0
+    excluded = {me, *settings.blocked, *settings.challenge_blocked}
+    excluded = {name.casefold() for name in excluded}
     strengths = {}
-    for bot in bots:
-        rating = bot.perfs.get(speed_of(clock), Perf()).rating
+    for name, rating in ratings.items():
         wanted = settings.challenge_min_rating <= rating <= settings.challenge_max_rating
-        offer = Offer(bot.username, clock, settings.challenge_rated)
-        excluded = {me.casefold(), *(name.casefold() for name in settings.blocked)}
+        wanted = wanted and (not within or abs(rating - own) <= within)
+        offer = Offer(name, clock, settings.challenge_rated)
         if wanted and offer.name.casefold() not in excluded and memory.allows(offer, now):
             strengths[offer] = rating
     if not strengths:

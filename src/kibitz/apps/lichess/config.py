@@ -144,6 +144,8 @@ class Lichess:
     challenge_rated: bool = setting(True, "for rated games")
     challenge_min_rating: int = setting(1800, "rating of bots it challenges, at least", low=0)
     challenge_max_rating: int = setting(4000, "rating of bots it challenges, at most", low=0)
+    challenge_within: int = setting(0, "points around its own rating; 0: any", low=0, high=4000)
+    challenge_blocked: tuple[str, ...] = setting((), "names of bots it does not challenge")
     challenge_clocks: tuple[str, ...] = setting(
         (
             *("30+3", "60+0", "120+1", "180+0", "180+2", "300+0"),
