@@ -208,16 +208,14 @@ def through(at: Move, text: str) -> bool:
     )
 
 
-def legal_instead(at: Move, text: str) -> bool:
-    """The other move can be made, and the answer to it."""
-    named = re.findall(r"\d+\.+(\S+?)(?:,|\.$|$| )", text)
-    board = at.before.copy()
+def answered(at: Move, text: str) -> bool:
+    """The answer that is named can be given to the move that the statement is about."""
+    named = re.findall(r"\d+\.+(\S+)", text)
     try:
-        for one in named[-2:]:
-            board.push_san(one.rstrip("."))
-    except ValueError:
+        at.after.parse_san(named[-1].rstrip("."))
+    except (ValueError, IndexError):
         return False
-    return len(named) >= 2
+    return True
 
 
 Check = Callable[[Move, str], bool]
@@ -232,7 +230,7 @@ IDEAS: list[tuple[str, str, Check]] = [
     ("breakthrough", r"breaks through", breaks),
     ("trades down", r"simplifies into", trades_down),
     ("outside passed", r"outside passed", outside),
-    ("named ending", r"Philidor|Lucena", rooks_and_pawn),
+    ("named ending", r"Philidor's defence: the rook|Lucena position", rooks_and_pawn),
     ("wrong bishop", r"wrong colour", wrong_corner),
     ("domination", r"without a safe move", nowhere_to_go),
     ("desperado", r"as dearly as", lost_anyway),
@@ -244,6 +242,6 @@ IDEAS: list[tuple[str, str, Check]] = [
     ("king's file", r"king in the centre", file_to_king),
     ("into attack", r"castles into", into_attack),
     ("x-ray", r"guards \w\d through", through),
-    ("natural", r"which fails to", legal_instead),
+    ("natural", r"which fails to", answered),
     ("named trap", r"springs the", lambda at, _: at.after.fullmove_number <= 20),
 ]

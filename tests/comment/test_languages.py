@@ -28,7 +28,7 @@ from tests.comment.test_proofs import CASES as OF_CLAIMS
 TABLES = ("predicates", "beginner", "faults", "turns", "story", "labels", "rules", "ordinals")
 MOST_LACKING = 0.05  # of the keys of English: what is new there may be said here later
 KINDS = range(1, 7)
-UNITS = ("piece", "to", "by", "front", "behind", "guard", "target", "slider")
+UNITS = ("piece", "to", "by", "front", "behind", "guard", "target", "slider", "through")
 HAULS = ((1,), (5,), (4, 1, 1), (3, 2), (5, 5), (2, 2, 1))
 GIFTS = (((4,), (3,)), ((5,), ()), ((2,), (1, 1)), ((3,), (5,)))
 ENGLISH_WORDS = re.compile(

@@ -247,7 +247,8 @@ def _is_philidor(board: chess.Board, defends: bool) -> bool:
     king, _, pawn, home, rook = squares
     goal = chess.square(pawn & 7, 7)
     cut = rook >> 3 == 5 and king >> 3 <= 4 and pawn >> 3 <= 4
-    return cut and chess.square_distance(home, goal) <= 1
+    apart = chess.square_distance(king, rook) > 1  # which would win a tempo
+    return cut and apart and chess.square_distance(home, goal) <= 1
 
 
 def lucena(scene: Scene) -> Iterator[Feature]:

@@ -12,6 +12,7 @@ from functools import cache
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, Weights, passed, step
 from kibitz.comment.claims.features import MINOR, Feature, Finder
 from kibitz.comment.claims.merits import (
@@ -37,6 +38,7 @@ from kibitz.comment.facts import (
     unit,
     units,
 )
+from kibitz.comment.judge import BETTER
 
 BEHIND = 2  # pawns' worth from which a draw is a rescue
 COSTS = 0.25  # winning chances that a natural move loses
@@ -140,6 +142,8 @@ def fails(scene: Scene) -> list[Fails]:
     had, before = scene.had, scene.before
     if had is None or scene.has is None or had.line[:1] != (scene.move,) or scene.taken:
         return []
+    if had.value < -BETTER:  # where one move is as bad as another
+        return []
     natural = _natural(scene)
     lost = None if natural is None else force.gain(before, natural)
     if natural is None or lost is None:
@@ -148,7 +152,7 @@ def fails(scene: Scene) -> list[Fails]:
     kept = force.gain(before, scene.move)
     if kept is None or kept - lost < LEAST_THREAT or lost > -LEAST_THREAT:
         return []
-    look = scene.analysis.deeper(after)
+    look = scene.analysis.deeper(after, LAST_LOOK)
     if look is None or not look.line or look.value < COSTS - had.value:
         return []
     return [Fails(step(before, natural), step(after, look.line[0]))]
@@ -280,11 +284,11 @@ TRAPS = {
 class Springs(Claim):
     """A move springs a trap of the opening that has a name."""
 
-    opening: str
+    trap: str
 
     def proved(self, scene: Scene) -> bool:
         """The position after it is the one of the trap."""
-        return _traps().get(scene.after.epd()) == self.opening
+        return _traps().get(scene.after.epd()) == self.trap
 
 
 @cache

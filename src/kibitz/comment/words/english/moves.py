@@ -318,7 +318,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "quiet_killer.1": ("is a quiet move after which mate cannot be stopped",),
     "quiet_killer.0": ("is a quiet move that wins by force, though it takes nothing",),
     "Fails": ("is better than {step}, which fails to {reply}",),
-    "Springs": ("springs the {opening}",),
+    "Springs": ("springs the {trap}",),
     "minority_attack": ("carries on the minority attack: two pawns against three",),
     "good_knight": ("leaves {mover} with a good knight against a bad bishop",),
     "weak_squares.0": ("leaves the dark squares around {side}'s king weak",),

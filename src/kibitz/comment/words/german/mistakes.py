@@ -33,6 +33,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Das läuft in {reply} hinein.",
     ),
     "Stalemates": ("Das ist patt, und der Vorteil ist dahin.",),
+    "CastlesInto": (
+        "Das rochiert in einen Angriff hinein: {pieces} Figuren zielen auf Felder um den König.",
+    ),
     "Allows": ("{other} antwortet {line}.", "Die Antwort ist {line}.", "Das Problem ist {line}."),
     "Allows.worth": (
         "Nach {line} ist die Bewertung {has}.",

@@ -396,6 +396,20 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "wrong_bishop": (
         "lässt einen Läufer der falschen Farbe: Der {side:weiße} König hält die Ecke",
     ),
+    # ideas
+    "dominates": ("lässt {piece:dem} keinen sicheren Zug",),
+    "desperado": ("verkauft {kind:den} so teuer wie möglich, da {kind:er} ohnehin verloren ist",),
+    "windmill": ("setzt eine Zwickmühle in Gang: ein Abzugsschach nach dem anderen",),
+    "quiet_killer.1": ("ist ein stiller Zug, nach dem das Matt nicht mehr zu verhindern ist",),
+    "quiet_killer.0": ("ist ein stiller Zug, der forciert gewinnt, obwohl er nichts schlägt",),
+    "Fails": ("ist besser als {step}, denn darauf folgt {reply}",),
+    "Springs": ("lässt die Falle „{trap}“ zuschnappen",),
+    "minority_attack": ("treibt den Minoritätsangriff voran: zwei Bauern gegen drei",),
+    "good_knight": ("verschafft {mover} einen guten Springer gegen einen schlechten Läufer",),
+    "weak_squares.0": ("lässt schwache schwarze Felder um den {side:weißen} König zurück",),
+    "weak_squares.1": ("lässt schwache weiße Felder um den {side:weißen} König zurück",),
+    "opens_centre": ("öffnet die {file}-Linie gegen den König in der Mitte",),
+    "XRay": ("deckt {square} durch {through:den} hindurch",),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("lässt {reply} nicht zu", "verhindert {reply}", "schließt {reply} aus"),
     # where a move leads
