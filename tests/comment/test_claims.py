@@ -8,16 +8,18 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.annotate import Style, annotate
+from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step
 from kibitz.comment.claims.faults import answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.comment.claims.tactical import Discovers
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Label, Seen
 from kibitz.comment.select import LEVELS, Memory, is_confirmed, worth_saying
+from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.speaker import Speaker
+from kibitz.comment.words.story import Told
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
@@ -185,3 +187,35 @@ def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: boo
     analysis = seen_by(look)
     claims = worth_saying(Scene(board, made, line[:2], analysis, has=has), Memory(), "club", 2)
     assert (Discovers in map(type, claims)) is said
+
+
+def views(value: float) -> tuple[Seen, Seen]:
+    """What a search sees before a move and after it, as the mover and as the other side see it."""
+    line = chess.Move.from_uci("d1f3")
+    return Seen(Score("cp", 0), value, (line,)), Seen(Score("cp", 0), -value, ())
+
+
+@pytest.mark.parametrize(("value", "plain"), [(0.0, True), (0.95, True)])
+def test_what_is_slight_is_said_where_a_reader_asks_why(value: float, plain: bool) -> None:
+    made = scene(UNSEARCHED, "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", "Bf3", "Ke7")
+    made = replace(made, had=views(value)[0], has=views(value)[1])
+    said = [bool(select(made, Memory(), "club", tone).claims) for tone in Tone]
+    assert said == [False, plain, True]
+
+
+def test_two_slight_things_are_not_said_once_all_is_decided() -> None:
+    fen = "r2q1rk1/pp3ppp/8/8/8/3B2R1/PP3PPP/R2Q2K1 w - - 0 1"
+    made = scene(UNSEARCHED, fen, "Qh5", "a6", "a3", "b6")
+    for value, said in ((0.5, True), (0.95, False)):
+        had, has = views(value)
+        now = replace(made, had=had, has=has)
+        assert len(select(now, Memory(), "club").claims) == 2
+        assert bool(select(now, Memory(), "club", Tone.SPARING).claims) is said
+
+
+def test_what_people_marked_or_wrote_and_the_end_are_spoken_of() -> None:
+    tree = parse_game("1. e4 $1 e5 {good} 2. Nf3 {[%clk 0:10:00]} Nc6 *").tree
+    told = Told((0.0,) * 5, (Label.NONE,) * 4, None)
+    assert tones_of(tree, told) == [Tone.KEEN, Tone.PLAIN, Tone.SPARING, Tone.KEEN]
+    turned = told._replace(values=(0.0, 0.0, 0.0, 0.7, 0.7))
+    assert tones_of(tree, turned)[2] is Tone.KEEN

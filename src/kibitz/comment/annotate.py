@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,7 @@ from kibitz.comment.judge import (
     label,
     labels_of,
     score_before,
+    turning_points,
 )
 from kibitz.comment.kept import Kept
 from kibitz.comment.marks import (
@@ -41,7 +43,7 @@ from kibitz.comment.marks import (
 )
 from kibitz.comment.openings import Opening, opening_in
 from kibitz.comment.select import LEVELS, Level, Memory, kind_of
-from kibitz.comment.selection import select
+from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
 from kibitz.comment.words.speaker import Comment, Speaker
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
+_COMMANDS = re.compile(r"\[%[^\]]*\]")  # in a comment: clocks, values, arrows
 KNOWN = 6  # plies of a known opening from which on leaving it is worth words
 
 
@@ -115,7 +118,7 @@ def annotate(
     analysis = _analysis_of(tree, searches, effort, on_ply, kept)
     answers = analysis.size
     told, named = _told(tree, analysis.views)
-    said = _said(analysis, told, style, searches, effort)
+    said = _said(analysis, told, style, searches, effort, tones_of(tree, told))
     if kept is not None and analysis.size > answers:
         kept.keep(analysis)
     _write(tree, analysis, told, named, said, style)
@@ -149,8 +152,26 @@ def _analysis_of(
     return analyse(start, moves, 0, searches, effort, on_ply)
 
 
+def tones_of(tree: chess.pgn.Game, told: Told) -> list[Tone]:
+    """How readily each move is spoken of.
+
+    A reader asks why where people gave a good mark, the game turned or it ends.
+    """
+    turns, tones = turning_points(told.values), list[Tone]()
+    for ply, node in enumerate(tree.mainline()):
+        asked = node.nags & {1, 3, 5} or ply in turns or node.is_end()
+        written = _COMMANDS.sub("", node.comment).strip()
+        tones.append(Tone.KEEN if asked else Tone.PLAIN if written else Tone.SPARING)
+    return tones
+
+
 def _said(
-    analysis: Analysis, told: Told, style: Style, searches: Searches, effort: Effort
+    analysis: Analysis,
+    told: Told,
+    style: Style,
+    searches: Searches,
+    effort: Effort,
+    tones: Sequence[Tone],
 ) -> list[Said]:
     """What is said of every move; what claims need for it is searched, in passes, and kept.
 
@@ -170,21 +191,25 @@ def _said(
     asks = (partial(alone, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks)
     for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
         pass
-    while missing := _spoken(scenes, spoken, style, TABLE)[1]:
+    while missing := _spoken(scenes, spoken, tones, style, TABLE)[1]:
         for _ in searches.all(partial(searches.add, analysis, effort, one) for one in missing):
             pass
-    return _spoken(scenes, spoken, style, style.words)[0]
+    return _spoken(scenes, spoken, tones, style, style.words)[0]
 
 
 def _spoken(
-    scenes: Sequence[Scene], spoken: Sequence[bool], style: Style, words: Words
+    scenes: Sequence[Scene],
+    spoken: Sequence[bool],
+    tones: Sequence[Tone],
+    style: Style,
+    words: Words,
 ) -> tuple[list[Said], list[Unsearched]]:
     """What is said of every move in its order, and the searches that are missing for it."""
     language = language_of(style.language)
     speaker = words.speaker(style.level, language)
-    speaker.sparing = True
     said, missing = list[Said](), list[Unsearched]()
-    for scene, speaks in zip(scenes, spoken, strict=True):
+    for scene, speaks, tone in zip(scenes, spoken, tones, strict=True):
+        speaker.tone = tone
         try:
             grade = grade_of(scene) if style.speaks_of(scene.mover) else None
             comment = speaker.comment(scene) if speaks else Comment()

@@ -15,7 +15,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes
+from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -43,6 +43,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **grades.WEIGHTS,
     **GIVEN,
     **IDEAS,
+    outlook.BeatsNext: Weights(0.3, 0.3, 0.3),  # of most moves
 }
 FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
 # The same by the names of finders.
@@ -201,18 +202,14 @@ def stays_won(scene: Scene) -> bool:
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
     if isinstance(claim, GivesUp):
-        return _first_weight(claim, level)  # however many there are
-    return _first_weight(claim, level) * FADING ** memory.kinds[kind_of(claim)]
+        return weight_of(claim, level)  # however many there are
+    return weight_of(claim, level) * FADING ** memory.kinds[kind_of(claim)]
 
 
-def _first_weight(claim: Claim, level: Level) -> float:
+def weight_of(claim: Claim, level: Level) -> float:
+    """How much a claim matters to a reader who has not been told it before."""
     weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
     return weights[:3][LEVELS.index(level)]
-
-
-def is_slight(claim: Claim, level: Level) -> bool:
-    """Whether a claim is not worth a comment of its own."""
-    return _first_weight(claim, level) < ALONE[level]
 
 
 def is_sharp(scene: Scene) -> bool:
@@ -305,13 +302,18 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
 
 
 def worth_saying(
-    scene: Scene, memory: Memory, level: Level, most: int, more: Sequence[Claim] = ()
+    scene: Scene,
+    memory: Memory,
+    level: Level,
+    most: int,
+    more: Sequence[Claim] = (),
+    soft: bool = False,
 ) -> list[Claim]:
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
         return ranked(scene, [*springs(scene), *mates], memory, level)[:1]
-    return ranked(scene, [*proved_of(scene), *asides(scene), *more], memory, level)[:most]
+    return ranked(scene, [*proved_of(scene), *asides(scene), *more], memory, level, soft)[:most]
 
 
 def asides(scene: Scene) -> list[Claim]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes
+from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
@@ -16,8 +17,8 @@ from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, balance, phase
-from kibitz.comment.judge import BETTER, LIMITS, Label, standing
-from kibitz.comment.select import Level, Memory, is_slight, kind_of, reasons, worth_saying
+from kibitz.comment.judge import BETTER, DECIDED, LIMITS, Label, standing
+from kibitz.comment.select import ALONE, Level, Memory, kind_of, reasons, weight_of, worth_saying
 
 
 class Selection(NamedTuple):
@@ -28,18 +29,46 @@ class Selection(NamedTuple):
     reply: tuple[Claim, ...] = ()  # and about the refutation
 
 
-def select(scene: Scene, memory: Memory, level: Level, sparing: bool = False) -> Selection:
-    """What is to be said of a move; `sparing` is silent where there is one slight thing to say."""
+class Tone(IntEnum):
+    """How readily a move is spoken of."""
+
+    SPARING = 0  # not where there is one slight thing to say, nor where all is decided or forced
+    PLAIN = 1  # wherever there is something to say
+    KEEN = 2  # where a reader asks why: what is slight is said, too
+
+
+def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) -> Selection:
+    """What is to be said of a move, in a tone."""
     if mark_of(scene) is not Label.NONE:
-        return _criticism(scene, level)
-    grade = grades.grade_of(scene)
+        return _criticism(scene, level, tone is Tone.KEEN)
+    grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
     if sparing and grade in QUIET:
         return Selection(tuple(springs(scene)))
     praised = grade is not None and bool(grade.mark)
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
-    if sparing and not praised and len(chosen) == 1 and is_slight(chosen[0], level):
-        return Selection()
-    return Selection(tuple(chosen))
+    if tone is Tone.KEEN and not chosen:
+        chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
+    heaviest = max((weight_of(one, level) for one in chosen), default=0.0)
+    dull = LOUD if _is_dull(scene) else ALONE[level] if len(chosen) == 1 else 0.0
+    return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _is_dull(scene: Scene) -> bool:
+    """Whether a move takes back, or the game is decided before it and after it."""
+    had, has = scene.had, scene.has
+    back = scene.last_took is not None and scene.last is not None
+    takes_back = back and scene.last is not None and scene.last.to_square == scene.move.to_square
+    decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
+    return takes_back or decided
+
+
+def _beats_next(scene: Scene) -> list[Claim]:
+    """That the best move is better than the next one, where it is so by much."""
+    had = scene.had
+    if had is None or had.other is None or not had.other.line:
+        return []
+    beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
+    return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
 
 
 def _keeps(scene: Scene) -> list[Claim]:
@@ -69,7 +98,7 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
             memory.won_at[scene.mover] = scene.before.ply()
 
 
-def _criticism(scene: Scene, level: Level) -> Selection:
+def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     """Of a bad move: the cause, what it means for the game, and what was better."""
     most = 1 if level == "beginner" else 2
     reply, better = _refutation(scene, level, most), list[Claim]()
@@ -79,8 +108,10 @@ def _criticism(scene: Scene, level: Level) -> Selection:
         reply, better = _telling(reply, scene), _telling(better, scene)
     causes = fault.faults(scene, tuple(reply))
     lines = fault.missed(scene, tuple(better))
-    if mark_of(scene) is Label.INACCURACY and not any(
-        is_hard(one) for one in (*reply, *better, *causes[:1])
+    if (
+        not keen
+        and mark_of(scene) is Label.INACCURACY
+        and not any(is_hard(one) for one in (*reply, *better, *causes[:1]))
     ):
         return Selection()
     explained = any(_explains(one) for one in causes[:1])
@@ -209,6 +240,8 @@ FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an an
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
+LOUD = 0.75  # weight from which a claim is said where all is decided or forced
+CLEARLY = 0.1  # winning chances by which the best move beats the next one
 CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 SOLID = (
     *(merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss),

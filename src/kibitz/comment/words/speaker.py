@@ -16,7 +16,7 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
 from kibitz.comment.select import FEATURE_WEIGHTS, MUST_PAY, Level, Memory, kind_of
-from kibitz.comment.selection import Selection, remember, select
+from kibitz.comment.selection import Selection, Tone, remember, select
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Forms, Language
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
@@ -40,11 +40,11 @@ class Speaker:
     def __init__(self, level: Level = "club", language: Language = ENGLISH) -> None:
         self.level, self.language, self.memory = level, language, Memory()
         self._used: Counter[str] = Counter()  # texts of the table
-        self.sparing = False  # silent where there is one slight thing to say
+        self.tone = Tone.PLAIN
 
     def comment(self, scene: Scene) -> Comment:
         """What is to be said of a move; empty where there is nothing."""
-        chosen = select(scene, self.memory, self.level, self.sparing)
+        chosen = select(scene, self.memory, self.level, self.tone)
         sayable = (claim for claim in chosen.claims if self._says(claim, scene))
         chosen = chosen._replace(claims=tuple(sayable))
         text = (
