@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.apps.web.conftest import GAMES, Server, files_for_tests
-from tests.apps.web.steps import choose, press, show, type_move, wait
+from tests.apps.web.steps import moves_are, press, show, type_move, wait
 from tests.apps.web.test_coach import fill
 from tests.comment.browser import Tab, browser
 
@@ -49,6 +49,7 @@ def draw(tab: Tab, server: Server) -> None:
     tab.size(1480, 760)
     show(tab, server, MIDDLE)
     tab.js("document.querySelectorAll('.think').forEach((one) => { one.open = true; })")
+    tab.js("document.querySelector('.switch').click()")
     press(tab, "Compare")
     searched(tab, 2)
     save(tab, "web-compare.webp")
@@ -56,21 +57,19 @@ def draw(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     tab.js(f"document.querySelector('textarea').value = {GAMES.split('[Event')[1]!r}.slice(8)")
     press(tab, "Open")
-    press(tab, "Annotate")
-    choose(tab, "Nodes", "2000", "dialog")
-    press(tab, "Annotate", "dialog")
-    wait(tab, "document.querySelector('.progress a')")
-    tab.js("document.querySelector('.moves .blunder').click()")
-    wait(tab, "document.querySelector('.move[aria-current]')")
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    press(tab, "Review")
+    wait(tab, "document.querySelector('.keys:not([hidden]) .move')")
+    wait(tab, "document.querySelectorAll('.lines li').length")
     save(tab, "web-analyse.webp")
     tab("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     tab.size(390, 780, mobile=True)
     show(tab, server, "play")
     press(tab, "Play")
-    for move in ("e4", "Nf3"):
+    for number, move in enumerate(("e4", "Nf3"), start=1):
         wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
         type_move(tab, move)
-    wait(tab, "document.querySelectorAll('.moves .move').length === 4")
+        wait(tab, f"document.querySelectorAll('.moves .move').length === {2 * number}")
     save(tab, "web-play.webp")
 
 

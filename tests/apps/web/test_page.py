@@ -331,6 +331,25 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     wait(tab, "document.querySelector('.keys:not([hidden])')")
 
 
+def test_of_two_moves_in_one_position_the_first_counts(tab: Tab, server: Server) -> None:
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        setTimeout(() => send.call(this, text), text.includes('"do":"position"') ? 500 : 0);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Time", "1")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "e4")
+    type_move(tab, "Nf3")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    first, _ = texts(tab, ".moves .move")
+    assert first == "1.e4"
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
 def test_a_mistake_is_named_and_may_be_taken_back(tab: Tab, server: Server) -> None:
     show(tab, server, "play")
     wait(tab, "document.querySelector('#start-game')")

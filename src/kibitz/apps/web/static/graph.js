@@ -55,7 +55,7 @@ export class GameGraph {
     const known = main.map((node, ply) => [ply, this.valueAt(node)]).filter(([, value]) => value != null);
     this.element.hidden = known.length < 2;
     if (known.length < 2) return;
-    const x = (ply) => (1000 * ply) / many, y = (value) => 50 - 50 * value;
+    const x = (ply) => (1000 * ply) / many, y = (value) => 50 - 46 * value; // a dot at the edge is whole
     const points = known.map(([ply, value]) => `${x(ply).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
     const path = this.tree.path();
     let ply = 0;

@@ -197,6 +197,7 @@ export class Play {
   }
 
   async #make(uci, san) {
+    if (this.making) return undefined; // one move at a time, however fast they come
     const side = this.#turn;
     if (this.clocks) {
       this.clocks[side] -= this.#spent;
@@ -204,7 +205,10 @@ export class Play {
       this.clocks[side] += this.settings.increment;
     }
     this.#run();
-    if (await guarded(() => this.tree.play(uci, san))) {
+    this.making = true;
+    const made = await guarded(() => this.tree.play(uci, san));
+    this.making = false;
+    if (made) {
       saveGame(this.tree);
       this.#keep();
       await this.#next();
@@ -232,7 +236,7 @@ export class Play {
   // --- what the buttons do ---------------------------------------------------------------------
 
   #takeBack() {
-    if (this.over) return;
+    if (this.over || this.making) return;
     this.asked = null;
     const steps = this.#turn === this.side ? 2 : 1;
     const path = this.tree.path();
