@@ -44,6 +44,10 @@ HOW = (
     r"|absolutely|obviously|strategically|theoretically|a\s+(?:little|bit|lot)|far|even)\s+)*"
 )
 NOT = r"(?P<no>not\s+)?"
+TO_KING = r"(?:\s+(?:to|against)\s+(?:the|his|its|her|their)\s+(?P<king>king)\b)?"
+WING = (
+    r"(?:\s+(?:on\s+the\s+)?(?:(?P<short>king-?side|short)|(?P<long>queen-?side|long))(?![\w-]))?"
+)
 SAN = r"(?P<san>(?-i:[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8]|O-O(?:-O)?)[+#]?!?)"
 FORMS: tuple[Form, ...] = (
     _form(rf"\b{piece('p')}", readers.read_stands),
@@ -75,10 +79,10 @@ FORMS: tuple[Form, ...] = (
         rf"\b{piece('p')}{IS}{NOT}(?P<only>only\s+)?(?:being\s+)?(?:attacked|under\s+attack)\b",
         readers.read_attacked,
     ),
-    _form(rf"\b{piece('p')}{IS}{NOT}(?:absolutely\s+)?pinned\b", readers.read_pinned),
+    _form(rf"\b{piece('p')}{IS}{NOT}(?:absolutely\s+)?pinned\b{TO_KING}", readers.read_pinned),
     _form(rf"\bpinned\s+{piece('p')}", readers.read_pinned),
     _form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*pin(?:s|ning)\s+{piece('one')}",
+        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*pin(?:s|ning)\s+{piece('one')}{TO_KING}",
         readers.read_pins,
     ),
     _form(
@@ -125,8 +129,25 @@ FORMS: tuple[Form, ...] = (
     ),
     _form(
         rf"\b{SIDE}\s+(?:can\s+still|may\s+still|still\s+has\s+the\s+right\s+to|(?P<no>can\s+no\s+longer"
-        rf"|has\s+lost\s+the\s+right\s+to))\s+(?P<word>castle)\b",
+        rf"|has\s+lost\s+the\s+right\s+to))\s+(?P<word>castle)\b{WING}",
         readers.read_castling,
+    ),
+    _form(
+        rf"\b{SIDE}\s+can(?P<no>not|'t)?\s+(?P<now>castle)\b{WING}(?!\s+(?:because|due|as|since|into|with))",
+        readers.read_castling_now,
+    ),
+    _form(
+        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*(?:gives?|giving|delivers?)\s+(?:a\s+)?check"
+        r"(?=\s*[.!,;]|\s+to\s+the\s+king\b)",
+        readers.read_gives_check,
+    ),
+    _form(
+        r"(?P<by_it>^(?:this(?:\s+move)?|it))\s+is\s+(?:a\s+)?check(?=\s*[.!])",
+        readers.read_gives_check,
+    ),
+    _form(
+        rf"\b{SIDE}\s+has\s+(?:now\s+|already\s+|just\s+)?won\s+(?:a|an|the|one)\s+(?P<what>{KIND})(?=\s*[.!,])",
+        readers.read_has_won,
     ),
     _form(
         rf"\b{SIDE}{IS}(?:temporarily\s+)?(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"

@@ -81,6 +81,30 @@ class Counts(Statement):
         return f"{TITLES[self.white]} has {count} of the {chess.PIECE_NAMES[self.kind]}s"
 
 
+AT_FIRST = {chess.PAWN: 8, chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1}
+
+
+@dataclass(frozen=True)
+class HasWon(Statement):
+    """A side has won a piece of a kind at some time."""
+
+    white: bool
+    kind: int
+
+    def true_in(self, at: View) -> bool | None:
+        """False as long as all of them are there; what became of the others no board tells."""
+        there = {kind: len(at.board.pieces(kind, not self.white)) for kind in AT_FIRST}
+        complete = there[self.kind] == AT_FIRST[self.kind]
+        promoted = there[chess.PAWN] < AT_FIRST[chess.PAWN] and self.kind != chess.PAWN
+        return False if complete and not promoted else None
+
+    def shown(self, at: View) -> str:
+        """That nothing is missing."""
+        name, count = chess.PIECE_NAMES[self.kind], len(at.board.pieces(self.kind, not self.white))
+        all_of = f"all {count} {name}s" if count > 1 else f"the {name}"
+        return f"{TITLES[not self.white]} still has {all_of}"
+
+
 @dataclass(frozen=True)
 class PawnIs(Statement):
     """A pawn is passed, isolated or doubled."""

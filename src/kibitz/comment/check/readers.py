@@ -246,7 +246,8 @@ def read_pinned(hit: Hit) -> Made:
     """That a piece is pinned."""
     thing = _thing(hit.match, "p")
     if thing is not None:
-        yield said.Pinned(thing), not hit.match.groupdict().get("no")
+        to_king = bool(hit.match.groupdict().get("king"))
+        yield said.Pinned(thing, to_king), not hit.match.groupdict().get("no")
 
 
 def read_pins(hit: Hit) -> Made:
@@ -254,7 +255,7 @@ def read_pins(hit: Hit) -> Made:
     by = _doer(hit)
     thing = None if by is None else _thing(hit.match, "one", _against(by))
     if by is not None and thing is not None:
-        yield said.Pinned(thing), True
+        yield said.Pinned(thing, bool(hit.match["king"])), True
         yield said.Attacks(by, (thing,)), True
 
 
@@ -295,7 +296,35 @@ def read_castling(hit: Hit) -> Made:
     side = side_of(hit.match["side"])
     assert side is not None
     word = hit.match["word"].lower()
-    yield said.Castling(side, done=word == "castled"), not hit.match["no"]
+    yield said.Castling(side, done=word == "castled", wing=_wing(hit)), not hit.match["no"]
+
+
+def _wing(hit: Hit) -> said.Wing | None:
+    groups = hit.match.groupdict()
+    return "king" if groups.get("short") else "queen" if groups.get("long") else None
+
+
+def read_castling_now(hit: Hit) -> Made:
+    """That a side can castle, or cannot."""
+    side = side_of(hit.match["side"])
+    assert side is not None
+    yield said.CanCastle(side, _wing(hit)), not hit.match["no"]
+
+
+def read_gives_check(hit: Hit) -> Made:
+    """That a piece or a side gives check."""
+    by = _doer(hit)
+    if by is not None:
+        yield said.Condition("check", _against(by)), True
+        if by.kind is not None:
+            yield said.Attacks(by, (Thing(chess.KING, _against(by)),)), True
+
+
+def read_has_won(hit: Hit) -> Made:
+    """That a side has won something."""
+    side, kind = side_of(hit.match["side"]), kind_named(hit.match["what"])
+    if side is not None and kind != chess.KING:
+        yield judgements.HasWon(side, kind), True
 
 
 def read_ahead(hit: Hit) -> Made:

@@ -164,17 +164,21 @@ class Pinned(Statement):
     """A piece is pinned, to the king or to anything else that is behind it."""
 
     piece: Thing
+    to_king: bool = False  # it is said to be one to the king
 
     def true_in(self, at: View) -> bool | None:
         """A pin to the king is one; one to something else is as its speaker sees it."""
         squares = self.piece.on(at.board)
         if any(at.board.is_pinned(bool(at.board.color_at(one)), one) for one in squares):
             return True
+        if self.to_king:
+            return False
         return None if any(_is_in_line(at.board, one) for one in squares) else False
 
     def shown(self, at: View) -> str:
         """That there is no pin, or that there is."""
-        return f"the {self.piece} is {'not ' * at.positive}pinned"
+        king = " to the king" if self.to_king else ""
+        return f"the {self.piece} is {'not ' * at.positive}pinned{king}"
 
 
 def _is_in_line(board: chess.Board, square: int) -> bool:
@@ -281,18 +285,31 @@ class ToMove(Statement):
         return f"it is {TITLES[at.board.turn]}'s turn"
 
 
+Wing: TypeAlias = Literal["king", "queen"]
+
+
+def may_castle(board: chess.Board, white: bool, wing: Wing | None) -> bool:
+    """Whether a side has the right to castle, on a wing or at all."""
+    if wing is None:
+        return board.has_castling_rights(white)
+    short = wing == "king"
+    has = board.has_kingside_castling_rights if short else board.has_queenside_castling_rights
+    return has(white)
+
+
 @dataclass(frozen=True)
 class Castling(Statement):
     """A side may still castle, or has done so."""
 
     white: bool
     done: bool
+    wing: Wing | None = None
 
     def true_in(self, at: View) -> bool | None:
         """By the rights; that it is done, by where the king stands."""
         rights, king = at.board.has_castling_rights(self.white), at.board.king(self.white)
         if not self.done:
-            return rights
+            return may_castle(at.board, self.white, self.wing)
         home = 0 if self.white else 7
         if rights or (king is not None and king >> 3 == home and king & 7 in (3, 4)):
             return False
@@ -304,6 +321,32 @@ class Castling(Statement):
         king = chess.square_name(at.board.king(self.white) or 0)
         can = "may castle" if rights else "may not castle any more"
         return f"{TITLES[self.white]} {can}, the king is on {king}"
+
+
+@dataclass(frozen=True)
+class CanCastle(Statement):
+    """A side could castle if it were its turn."""
+
+    white: bool
+    wing: Wing | None = None
+
+    def true_in(self, at: View) -> bool | None:
+        """None where it has the right and cannot at once: some mean the one, some the other."""
+        if not may_castle(at.board, self.white, self.wing):
+            return False
+        there = turned(at.board, self.white)
+        wings = {
+            "king" if there.is_kingside_castling(move) else "queen"
+            for move in ([] if there is None else there.generate_castling_moves())
+            if there is not None
+        }
+        return True if (wings if self.wing is None else self.wing in wings) else None
+
+    def shown(self, at: View) -> str:
+        """That there is no right to, or that it is legal."""
+        where = f" on the {self.wing}'s side" if self.wing else ""
+        can = "may not castle" if at.positive else "can castle"
+        return f"{TITLES[self.white]} {can}{where}{' any more' * at.positive}"
 
 
 @dataclass(frozen=True)
