@@ -311,6 +311,12 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def has_stopped(engine: Any) -> None:
+    """Wait for the end of an engine's search, which was not to its limit."""
+    wait_until(lambda: not engine.searching)
+    assert engine.stats().nodes < FOREVER["nodes"]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_call_that_is_cancelled_ends_its_search(service: Service, mode: str) -> None:
     engine = first_engine(service)
@@ -318,10 +324,7 @@ def test_a_call_that_is_cancelled_ends_its_search(service: Service, mode: str) -
     async def talk() -> None:
         async with Client(service.server, mode=mode) as client:
             await cancelled(client)
-            await anyio.to_thread.run_sync(wait_until, lambda: not engine.searching)
-            after = engine.stats()
-            assert after is not None
-            assert after.nodes < FOREVER["nodes"]
+            await anyio.to_thread.run_sync(has_stopped, engine)
             await value(client, "analyse_position", nodes=50)  # the only engine is free again
 
     anyio.run(talk)
@@ -383,7 +386,7 @@ def test_calls_have_an_end(service: Service, monkeypatch: pytest.MonkeyPatch) ->
             assert "wait for one to end" in await refusal(client, "name_opening")
 
     anyio.run(talk)
-    wait_until(lambda: not engine.searching)
+    has_stopped(engine)
 
 
 # --- resources ------------------------------------------------------------------------------------
@@ -458,7 +461,7 @@ def test_a_client_that_goes_away_ends_its_search(service: Service) -> None:
         with serving(service) as url:
             async with connected(url) as client:
                 await cancelled(client)
-            await anyio.to_thread.run_sync(wait_until, lambda: not engine.searching)
+            await anyio.to_thread.run_sync(has_stopped, engine)
 
     anyio.run(talk)
 
