@@ -91,7 +91,9 @@ class Speaker:
         return " ".join(_capital(one) for one in texts)
 
     def told_alone(self, scene: Scene, claim: Claim) -> str:
-        """A claim as a comment of its own."""
+        """A claim as a comment of its own; empty where the language has no sentence for it."""
+        if not self._says(claim, scene):
+            return ""
         if type(claim).__module__ == fault.__name__:
             return _capital(self._fault(scene, claim, told=False))
         return self.told(scene, [claim])

@@ -367,4 +367,27 @@ BEGINNER: dict[str, tuple[str, ...]] = {
         "covers {piece} against the attack by {by}",
     ),
     "Wins.exchange": ("wins a rook for a minor piece",),
+    "Nets.exchange": ("wins a rook for a minor piece in the end",),
+    "ComesOut.exchange.line": ("wins a rook for a minor piece: {line}",),
+    "Discovers": ("uncovers an attack by {by} on {target}: nothing stands in its way any more",),
+    "Discovers.check": ("gives a discovered check with {by}, whose way is free now",),
+    "Deflects": ("lures {guard} away from {target}, which it has to guard",),
+    "PassedPawn": (
+        "gives {mover} a passed pawn on {square}: no pawn can stop it any more",
+        "creates a passed pawn on {square}, which no pawn can stop any more",
+    ),
+    "IsolatedPawn": (
+        "leaves {side} with an isolated pawn on {square}: no pawn beside it can ever guard it",
+    ),
+    "DoubledPawns": ("doubles {side}'s pawns on the {file}-file, where neither guards the other",),
+    "TakesFile": ("takes the open {file}-file, on which no pawn stands",),
+    "TakesFile.half": ("takes the half-open {file}-file, on which no pawn of {mover} stands",),
+    "Outpost": (
+        "settles on {square}, an outpost for the {kind}: no pawn can ever drive it away",
+        "gives the {kind} an outpost on {square}: no pawn can ever drive it away",
+    ),
+    "connected_rooks": ("connects the rooks: nothing stands between them any more",),
+    "escape_square": ("makes an escape square on {square} for the king, against back-rank mates",),
+    "opposition": ("takes the opposition: the kings face each other, and {other} has to move",),
+    "fianchetto": ("puts the bishop on the long diagonal, which goes from corner to corner",),
 }
