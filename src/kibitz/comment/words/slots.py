@@ -147,7 +147,8 @@ def _spelled(name: str, value: object, language: Language) -> dict[str, str]:
         units = [language.unit(one.kind, chess.square_name(one.square)) for one in value]
         return {name: language.joined(units)}
     if isinstance(value, str):
-        return {name: language.opening(value) if name == "opening" else language.notation(value)}
+        named = name in ("opening", "trap")
+        return {name: language.opening(value) if named else language.notation(value)}
     if isinstance(value, tuple) and name in ("won", "lost"):
         return {name: language.haul(value)}
     return {}

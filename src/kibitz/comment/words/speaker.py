@@ -54,7 +54,10 @@ class Speaker:
         return Comment(text, *chosen)
 
     def _says(self, claim: Claim, scene: Scene) -> bool:
-        """Whether the language has a sentence for a claim."""
+        """Whether the language has a sentence for a claim, and a name for its opening or trap."""
+        name = getattr(claim, "opening", "") or getattr(claim, "trap", "")
+        if name and not self.language.opening(name):
+            return False
         if isinstance(claim, fault.Turns):
             return f"{claim.had}.{claim.has}" in self.language.turns
         return type(claim).__name__ in self.language.faults or bool(self._forms(claim, scene))

@@ -70,6 +70,23 @@ FAMILIES = {
     "Two Knights Variation": "Zweispringervariante",
     "Winawer Variation": "Winawer-Variante",
     "Yugoslav Attack": "Jugoslawischer Angriff",
+    # traps
+    "Blackburne Shilling Trap": "Blackburne-Schilling-Falle",
+    "Elephant Trap": "Elefantenfalle",
+    "Englund Gambit trap": "Falle im Englund-Gambit",
+    "Fishing Pole Trap": "Angelrutenfalle",
+    "Fool's Mate": "Narrenmatt",
+    "Kieninger Trap": "Kieninger-Falle",
+    "Lasker Trap": "Lasker-Falle",
+    "Légal Trap": "Seekadettenmatt",
+    "Magnus Smith Trap": "Magnus-Smith-Falle",
+    "Monticelli Trap": "Monticelli-Falle",
+    "Mortimer Trap": "Mortimer-Falle",
+    "Noah's Ark Trap": "Arche Noah",
+    "Rubinstein Trap": "Rubinstein-Falle",
+    "Scholar's Mate": "Schäfermatt",
+    "Siberian Trap": "Sibirische Falle",
+    "Stafford Gambit trap": "Falle im Stafford-Gambit",
 }
 KINDS = {
     "Attack": "Angriff",
