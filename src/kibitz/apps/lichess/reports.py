@@ -15,6 +15,7 @@ from pathlib import Path
 from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.report.page import Report
+from kibitz.comment.words.languages import chosen_language, language_of
 from kibitz.core.files import write_bytes
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
@@ -30,7 +31,7 @@ class Reports:
 
     def __init__(self, folder: Path, network: str, nodes: int, say: Callable[[str], None]) -> None:
         self._folder, self._network, self._say = folder / FOLDER, network, say
-        self._style = Style(limits=Limits(nodes=nodes))
+        self._style = Style(limits=Limits(nodes=nodes), language=chosen_language())
         self._games: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="reports", daemon=True)
         self._thread.start()
@@ -62,7 +63,7 @@ class Reports:
         game = annotate(parse_game(pgn), engine, self._style).game
         self._folder.mkdir(parents=True, exist_ok=True)
         write_bytes(self._folder / f"{name}.pgn", f"{game}\n\n".encode(errors="replace"))
-        page, file = Report(), self._folder / f"{name}.html"
+        page, file = Report(language_of(self._style.language)), self._folder / f"{name}.html"
         page.add(game)
         page.write(file)
         self._say(f"game {name}: {file}")

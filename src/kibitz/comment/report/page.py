@@ -167,9 +167,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
     accuracies = (None, None) if told is None else accuracy(told.values, first_white)
     main = [tree, *tree.mainline()]
     keys = key_moments(told.values, told.labels) if told else []
-    story, seconds = shown(tree.comment), spent(tree)
-    for each in LANGUAGES.values():  # what the table of numbers says
-        story = story.split(each.story["accuracy"][0].partition("{")[0])[0]
+    story, seconds = _without_numbers(shown(tree.comment)), spent(tree)
     described_nodes = [_described(visited, index, language) for visited in nodes]
     for node, took in zip(main[1:], seconds, strict=True):
         described_nodes[index[id(node)]] |= {} if took is None else {"spent": round(took)}
@@ -180,7 +178,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
         "blackElo": tags.get("BlackElo", "").strip("?"),
         "result": tags.get("Result", "*").replace("1/2-1/2", DRAWN),
         "about": _about(tree, tags, language),
-        "story": story.strip(),
+        "story": story,
         "accuracy": [None if one is None else round(one) for one in accuracies],
         "phases": [] if told is None else phases(tree, told),
         "times": times(seconds, first_white),
@@ -189,6 +187,17 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
         "nodes": described_nodes,
         "pgn": _HIDDEN.sub("", text_of(tree)),
     }
+
+
+def _without_numbers(story: str) -> str:
+    """A story, in whatever language, without the numbers that the report has in a table."""
+    for language in LANGUAGES.values():
+        head, found, rest = story.partition(language.story["accuracy"][0].partition("{")[0])
+        if found:
+            counts = tuple(f"{side}: " for side in language.sides.values())
+            sentences = re.split(r"(?<=\.) ", rest)[1:]
+            return " ".join([head.strip(), *(s for s in sentences if not s.startswith(counts))])
+    return story
 
 
 def _about(tree: chess.pgn.Game, tags: dict[str, str], language: Language) -> list[str]:
