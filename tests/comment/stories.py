@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from itertools import pairwise
 from statistics import fmean, harmonic_mean, pstdev
@@ -189,10 +189,16 @@ def better_named(one: Turn) -> str:
 # --- the other sentences --------------------------------------------------------------------------
 
 
+@cache
+def openings() -> dict[str, str]:
+    """Codes and names of openings, by the digest of a position."""
+    packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
+    return dict(row.split("\t", 1) for row in lzma.decompress(packed).decode().splitlines())
+
+
 def opening_told(tale: Tale, text: str) -> bool:
     """The last position within forty moves of both that has a name has this one."""
-    packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
-    rows = dict(row.split("\t", 1) for row in lzma.decompress(packed).decode().splitlines())
+    rows = openings()
     digests = [hashlib.sha256(one.epd().encode()).hexdigest()[:12] for one in tale.boards[1:41]]
     names = [rows[one] for one in digests if one in rows]
     code, _, name = names[-1].partition("\t") if names else ("", "", "")

@@ -10,7 +10,7 @@ import pytest
 from kibitz.comment.analysis import Analysis
 from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step
-from kibitz.comment.claims.faults import answer_line
+from kibitz.comment.claims.faults import AllowsMate, answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.comment.claims.tactical import Discovers
 from kibitz.comment.decoder.verify import verified
@@ -219,3 +219,15 @@ def test_what_people_marked_or_wrote_and_the_end_are_spoken_of() -> None:
     assert tones_of(tree, told) == [Tone.KEEN, Tone.PLAIN, Tone.SPARING, Tone.KEEN]
     turned = told._replace(values=(0.0, 0.0, 0.0, 0.7, 0.7))
     assert tones_of(tree, turned)[2] is Tone.KEEN
+
+
+@pytest.mark.parametrize(("had", "said"), [(None, [1, 1, 1]), (-3, [0, 1, 1])])
+def test_a_move_that_lets_mate_happen_is_not_praised(had: int | None, said: list[int]) -> None:
+    """However lost the game was: neither side gains anything else by it."""
+    made = scene(UNSEARCHED, "6k1/1b3ppp/8/8/8/7q/P4P1P/6K1 w - - 0 1", "a3", "Qg2#")
+    score = Score("cp", -900) if had is None else Score("mate", had)
+    line = (chess.Move.from_uci("f2f3"),)
+    made = replace(made, had=Seen(score, -0.95, line), has=Seen(Score("mate", 1), 1.0, made.follow))
+    chosen = [select(made, Memory(), "club", tone).claims for tone in Tone]
+    assert [sum(isinstance(one, AllowsMate) for one in claims) for claims in chosen] == said
+    assert "1...Qg2#" in Speaker("club").comment(made).text

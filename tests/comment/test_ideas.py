@@ -8,13 +8,13 @@ from pathlib import Path
 import chess
 import pytest
 
-from kibitz.comment.analyse import NODES
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.ideas import IDEA_FINDERS, TRAPS
 from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
 IDEAS = ideas_in(Path(__file__).parent / "data" / "ideas.tsv")
+NODES = 8_000  # fewer than people ask for; what is confirmed takes more
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,9 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     """What is to be said of a move, in a tone."""
     if mark_of(scene) is not Label.NONE:
         return _criticism(scene, level, tone is Tone.KEEN)
+    if mates := _is_mated(scene):
+        known = scene.had is not None and scene.had.mate is not None  # so it was before the move
+        return Selection() if known and tone is Tone.SPARING else Selection(mates)
     grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
     if sparing and grade in QUIET:
         return Selection(tuple(springs(scene)))
@@ -51,6 +54,13 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     heaviest = max((weight_of(one, level) for one in chosen), default=0.0)
     dull = LOUD if _is_dull(scene) else ALONE[level] if len(chosen) == 1 else 0.0
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _is_mated(scene: Scene) -> tuple[Claim, ...]:
+    """That the other side mates, of a move that is no mistake as the game was lost anyway."""
+    if scene.has is None or scene.has.mate is None or scene.has.mate <= 0:
+        return ()
+    return tuple(one for one in fault.faults(scene, ()) if isinstance(one, fault.AllowsMate))[:1]
 
 
 def _is_dull(scene: Scene) -> bool:

@@ -205,9 +205,10 @@ def simplifies(scene: Scene) -> Iterator[Feature]:
     trades = scene.reply is not None and scene.reply.to_square == scene.landed
     if not (trades and is_pawn_ending(end) and end.pawns) or is_pawn_ending(scene.after):
         return
+    if scene.has is None or scene.has.value > -WON:
+        return
     look = scene.analysis.deeper(scene.after, LAST_LOOK)
-    values = [-one.value for one in (scene.has, look) if one is not None]
-    if min(values, default=0.0) >= DECIDED:
+    if look is not None and look.value <= -DECIDED:
         yield Feature(simplifies, scene.mover)
 
 

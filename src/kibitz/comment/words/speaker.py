@@ -47,9 +47,8 @@ class Speaker:
         chosen = select(scene, self.memory, self.level, self.tone)
         sayable = (claim for claim in chosen.claims if self._says(claim, scene))
         chosen = chosen._replace(claims=tuple(sayable))
-        text = (
-            self._criticised(scene, chosen) if mark_of(scene) else self.told(scene, chosen.claims)
-        )
+        faulty = mark_of(scene) or any(isinstance(one, fault.AllowsMate) for one in chosen.claims)
+        text = self._criticised(scene, chosen) if faulty else self.told(scene, chosen.claims)
         remember(self.memory, scene, chosen)
         return Comment(text, *chosen)
 
