@@ -86,7 +86,7 @@ SMALLER = {
     "games=1000,": "games=4,",
     "learn.games=1000": "learn.games=6",
     "nodes=1000": "nodes=10",
-    "selfplay.playouts=64": "selfplay.playouts=2",
+    "selfplay.playouts=32": "selfplay.playouts=2",
     "zero@8": "zero@1",
 }
 
