@@ -29,6 +29,8 @@ CASES = [
     (SPANISH, "White's knight on f3 attacks the e5 pawn.", "true"),
     (SPANISH, "Black's knight on c6 guards e5.", "true"),
     (SPANISH, "The knight on f3 guards b5.", "false"),
+    (SPANISH, "White attacks e5.", "true"),
+    (SPANISH, "White attacks h2.", "not checkable"),  # its own pawn
     (SPANISH, "The knight on c6 is pinned.", "not checkable"),  # the queen's pawn is behind it
     (PINNED, "The knight on c3 is pinned.", "true"),
     (PINNED, "The knight on g8 is pinned.", "false"),

@@ -115,6 +115,8 @@ class Attacks(Statement):
         """
         answer: bool | None = True
         for target in self.targets:
+            if self._is_own(at.board, target):
+                return None
             reached = [
                 _reaches(at.board, start, end)
                 for start in self.by.on(at.board)
@@ -126,6 +128,13 @@ class Attacks(Statement):
             elif True not in reached:
                 return False
         return answer
+
+    def _is_own(self, board: chess.Board, target: Thing) -> bool:
+        """Whether a bare square that is attacked holds a piece of the attackers."""
+        if self.guards or target.kind is not None or target.square is None:
+            return False
+        owner = board.color_at(target.square)
+        return owner is not None and {board.color_at(one) for one in self.by.on(board)} == {owner}
 
     def _fits(self, board: chess.Board, target: Thing, start: int, end: int) -> bool:
         """Whether it can be meant: things of the other side, own ones to guard, any square."""
