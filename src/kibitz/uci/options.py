@@ -128,10 +128,14 @@ def _row(option: Option) -> tuple[str, ...]:
 
 def _only(option: Option) -> str:
     """Where an option has an effect, if not everywhere."""
+    from kibitz.search.mcts.rules.parameters import RULE_NAMES
     from kibitz.search.method import asked_for
 
     rules, drivers, need = option.where
     named = ["with ScLimit" if rule == "contempt" else f"`{rule}`" for rule in rules]
+    others = [f"`{rule}`" for rule in RULE_NAMES if rule not in rules]
+    if len(others) < len(rules) and "contempt" not in rules:
+        named = [f"not {' or '.join(others)}"] if others else []
     parts = [", ".join(named), " or ".join(DRIVERS[driver] for driver in drivers)]
     parts.append(f"with {asked_for(need)}" if need.names else "")
     return "; ".join(part for part in parts if part)
