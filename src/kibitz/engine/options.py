@@ -216,7 +216,7 @@ class EngineOptions:
         "auto", "what computes the network", uci="Backend"
     )
     backend_options: str = setting(
-        "", "for onnx and torch: threads=2,device=cuda:0; see above", uci="BackendOptions"
+        "", "for onnx and torch: threads=2,device=cuda:0", uci="BackendOptions"
     )
     cache_size: int = number(
         "NNCacheSize",

@@ -190,7 +190,7 @@ class Settings(Constants):
 
     search: SearchName = setting(
         "auto",
-        "tree search, alpha-beta or best-first; see above",
+        "tree search, alpha-beta or best-first",
         uci="Search",
         visibility="always",
     )
