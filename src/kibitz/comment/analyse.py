@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import chess
 
-from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched
+from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
     Seen,
+    graded,
     in_hindsight,
     is_only_move,
     label,
@@ -36,6 +37,7 @@ from kibitz.search.tablebase import Tablebases
 if TYPE_CHECKING:
     from kibitz.engine import Engine
 
+MANY = 6  # good moves of a position, after which no more are looked for
 NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
@@ -178,6 +180,32 @@ def analyse(
     return Analysis(
         begins, start.chess960, tuple(moves), tuple(views), has_tables=searches.has_tables
     )
+
+
+def good_moves(
+    analysis: Analysis, board: chess.Board, ply: int, searches: Searches, effort: Effort
+) -> list[chess.Move]:
+    """The moves that are no mistake in a position where the one made is, not all if many are.
+
+    After the two best ones all others are searched by themselves, until they are mistakes.
+    """
+    had, judged, good = analysis.views[ply], {analysis.moves[ply]}, list[chess.Move]()
+    lines = [had, had.other]
+    while True:
+        new = [one for one in lines if one is not None and one.line and one.line[0] not in judged]
+        for line in new:
+            if graded(had.value, line.value):
+                return good
+            judged.add(line.line[0])
+            good.append(line.line[0])
+        others = tuple(board.uci(move) for move in board.legal_moves if move not in judged)
+        if not (new and others) or len(good) >= MANY:
+            return good
+        name = f"{name_of(board, 1)} of {' '.join(others)}"
+        if name not in analysis.looks:
+            limits = replace(effort.limits, searchmoves=others)
+            analysis.looks[name] = searches.see(board, limits)
+        lines = [analysis.looks[name], analysis.looks[name].other]
 
 
 # --- the positions of a game ----------------------------------------------------------------------

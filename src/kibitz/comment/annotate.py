@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import chess
 import chess.pgn
 
-from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse
+from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse, good_moves
 from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import CAUSES
@@ -35,7 +35,6 @@ from kibitz.comment.marks import (
     Line,
     add_lines,
     forget,
-    good_moves,
     lines_of,
     put_mark,
     put_words,
@@ -119,12 +118,24 @@ def annotate(
     answers = analysis.size
     told, named = _told(tree, analysis.views)
     said = _said(analysis, told, style, searches, effort, tones_of(tree, told))
+    good = _good(tree, analysis, told, searches, effort)
     if kept is not None and analysis.size > answers:
         kept.keep(analysis)
-    _write(tree, analysis, told, named, said, style)
+    _write(tree, analysis, told, named, said, good, style)
     tags = tree.headers
     tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), signature(engine, style))
     return Annotated(game, told, [one.comment for one in said])
+
+
+def _good(
+    tree: chess.pgn.Game, analysis: Analysis, told: Told, searches: Searches, effort: Effort
+) -> dict[int, str]:
+    """The good moves in place of each mistake, by its ply, as a command in a comment."""
+    bad = [ply for ply, mark in enumerate(told.labels) if mark in (Label.MISTAKE, Label.BLUNDER)]
+    nodes: list[chess.pgn.GameNode] = [tree, *tree.mainline()]
+    work = (partial(good_moves, analysis, nodes[ply].board(), ply, searches, effort) for ply in bad)
+    found = zip(bad, searches.all(work), strict=True)
+    return {ply: f"[%good {','.join(map(str, moves))}]" for ply, moves in found if moves}
 
 
 class Said(NamedTuple):
@@ -226,6 +237,7 @@ def _write(
     told: Told,
     named_until: int,
     said: Sequence[Said],
+    good: Mapping[int, str],
     style: Style,
 ) -> None:
     """Write marks, values, words and lines into a game."""
@@ -237,8 +249,7 @@ def _write(
             leaves = _theory_text(board, node.move, language)
         if style.speaks_of(board.turn):
             mark = put_mark(node, told.labels[ply], grade)
-            bad = told.labels[ply] in (Label.MISTAKE, Label.BLUNDER)
-            mark += good_moves(analysis.views[ply], node.move) if bad else ""
+            mark += good.get(ply, "")
             add_lines(node, lines)
         board.push(node.move)
         name = _opening_text(told.opening, language) if ply == named_until else ""

@@ -20,7 +20,7 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
-from kibitz.comment.judge import Label, Seen, graded, label
+from kibitz.comment.judge import Label, Seen, label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
@@ -90,15 +90,6 @@ def put_mark(node: chess.pgn.ChildNode, mark: Label, grade: Grade | None) -> str
         return ""
     node.nags |= {grade.nag} - {0}
     return f"{_GRADE}{grade}]"
-
-
-def good_moves(had: Seen, made: chess.Move) -> str:
-    """The moves that are no mistake in place of one that is, as a command: of the two searched."""
-    seconds = [] if had.other is None else [had.other]
-    close = [one for one in seconds if graded(had.value, one.value) is Label.NONE]
-    moves = dict.fromkeys(one.line[0].uci() for one in (had, *close) if one.line)
-    moves.pop(made.uci(), None)
-    return f"[%good {','.join(moves)}]" if moves else ""
 
 
 def grade_in(node: chess.pgn.GameNode) -> Grade | None:
