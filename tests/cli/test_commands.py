@@ -410,3 +410,38 @@ def test_help_groups_the_commands_by_subject(capsys: pytest.CaptureFixture[str])
     assert main(["perft", "--help"]) == 0
     shown = capsys.readouterr().out
     assert shown.index("--depth") < shown.index("--cluster")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "command"),
+    [
+        (["game.pgn", "--nodes", "100"], "annotate"),
+        (["--quiet", "games.PGN.zst"], "annotate"),
+        (["8/8/8/8/8/5k2/6q1/7K w - - 0 1", "--json"], "analyse"),
+        (["--config", "my.pgn", "8/8/8/8/8/5k2/6q1/7K b"], "analyse"),
+    ],
+)
+def test_a_game_or_a_position_alone_is_annotated_or_analysed(
+    tokens: list[str], command: str
+) -> None:
+    meant = commands._with_command(tokens)
+    assert commands._typed(meant).command == command
+    meant.remove(command)
+    assert meant == tokens
+
+
+def test_a_position_alone_is_analysed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["8/8/8/8/8/5k2/6q1/7K w - - 0 1", "--json"]) == 0
+    (position,) = json.loads(capsys.readouterr().out)["positions"]
+    assert position["fen"].startswith("8/8/8/8/8/5k2/6q1/7K w")
+    assert main(["missing.pgn"]) == 2
+    assert "missing.pgn" in capsys.readouterr().err
+
+
+def test_without_words_the_program_says_what_to_begin_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert main([]) == 0
+    named = re.findall(r"^  kibitz (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert [*named] == ["play", "web", "coach"]

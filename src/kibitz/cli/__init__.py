@@ -147,6 +147,17 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
 COMMANDS = {name: command for commands in SUBJECTS.values() for name, command in commands.items()}
 MEASURING = (*SUBJECTS["Measure"], "net", "puzzle")  # their JSON says where it comes from
 PROGRAM = ("kibitz",)
+BEGINNING = """\
+Kibitz {version} watches, plays and explains. To begin with:
+
+  kibitz game.pgn                 annotate a game in plain English
+  kibitz "FEN"                    analyse a position
+  kibitz play                     play in the terminal
+  kibitz web                      play, analyse and watch in the browser
+  kibitz coach add lichess:NAME   learn from your own games
+
+kibitz --help lists all commands; chess programs start kibitz-uci.
+"""
 IN_A_CHECKOUT = "it is in a checkout of the project now: python -m research."
 MOVED = {  # commands of earlier versions, and what to type instead
     "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",
@@ -378,6 +389,9 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
     tokens = sys.argv[1:] if arguments is None else list(arguments)
     if not tokens and sys.stdin is not None and not sys.stdin.isatty():
         tokens = ["uci"]  # a GUI has started us
+    if not tokens:
+        sys.stdout.write(BEGINNING.format(version=kibitz.__version__))
+        return 0
     try:
         return _carry_out(program, tokens)
     except KeyboardInterrupt:
@@ -412,6 +426,7 @@ def _carry_out(program: Sequence[str], tokens: list[str]) -> int:
     """Run the command that the words name; what is wrong with them takes one line."""
     try:
         check_epoch()
+        tokens = _with_command(tokens)
         command = _typed(tokens).command
         _begin(program, tokens, command)
         _check_command(command)
@@ -468,6 +483,21 @@ def _of_input(error: BaseException, tokens: Sequence[str]) -> str:
         f"what was given cannot be read ({reason}): {command!r}; "
         "check its files and texts, or see where with KIBITZ_DEBUG=1"
     )
+
+
+def _with_command(tokens: list[str]) -> list[str]:
+    """The tokens with the command left out before a game or a position.
+
+    >>> _with_command(["--quiet", "games/one.pgn.zst"]), _with_command(["8/8/8/8/8/8/8/K1k5 w"])[0]
+    (['--quiet', 'annotate', 'games/one.pgn.zst'], 'analyse')
+    """
+    first = _typed(tokens).command or ""
+    if first in app:
+        return tokens
+    is_game = ".pgn" in [suffix.lower() for suffix in Path(first).suffixes]
+    command = "annotate" if is_game else "analyse" if " " in first and "/" in first else ""
+    place = tokens.index(first) if command else 0
+    return [*tokens[:place], *([command] if command else []), *tokens[place:]]
 
 
 def _flush() -> None:
