@@ -445,3 +445,27 @@ def test_without_words_the_program_says_what_to_begin_with(
     assert main([]) == 0
     named = re.findall(r"^  kibitz (\w+) ", capsys.readouterr().out, re.MULTILINE)
     assert [*named] == ["play", "web", "coach"]
+
+
+IMPORT_ALL = """
+import importlib, sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Missing())
+from kibitz.cli import COMMANDS
+for command in COMMANDS.values():
+    importlib.import_module(command.home.partition(":")[0])
+"""
+
+
+def test_commands_are_there_without_the_extras() -> None:
+    extras = ["berserk", "fsrs", "fsspec", "genanki", "matplotlib", "mcp", "onnx", "optuna"]
+    extras += ["pyarrow", "ray", "scipy", "sentencepiece", "starlette", "torch", "uvicorn"]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *extras], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -83,6 +84,33 @@ def test_odds_chess960_and_the_game_that_is_kept(
     assert games[0]["Black"] == "Kibitz (material)"
     assert games[0]["FEN"].startswith("rnb1kbnr/")
     assert games[1]["Termination"] == "unterminated"
+
+
+def test_an_unfinished_game_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--pgn", str(tmp_path / "games.pgn")]
+    play(monkeypatch, capsys, "quit\n", "--side", "black", *words)  # it has moved
+    shown = play(monkeypatch, capsys, "e5\nquit\n", *words, "--resume")
+    assert "You play black" in shown
+    play(monkeypatch, capsys, "takeback\ntakeback\na5\nresign\n", *words, "--resume")
+    first, second, third = read_games(tmp_path / "games.pgn")
+    assert [len(game.moves) for game in (first, second)] == [1, 3]
+    assert second.moves[0] == first.moves[0] == third.moves[0]
+    assert third.result == "1-0"
+    assert main(["play", "--network", "material", *words, "--resume"]) == 2
+    assert "leave out --resume for a new game" in capsys.readouterr().err
+    assert main(["play", "--network", "material", "--resume"]) == 2
+    assert "name it with --pgn" in capsys.readouterr().err
+
+
+def test_the_hint_of_a_coach_says_what_the_move_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--fen", "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"]
+    assert play(monkeypatch, capsys, "hint\nquit\n", *words).endswith("\nperhaps exd5\n")
+    taught = play(monkeypatch, capsys, "hint\nquit\n", *words, "--coach")
+    assert re.search(r"\nperhaps exd5\. .*only kings and pawns\.\n$", taught)
 
 
 def test_draws_are_offered(

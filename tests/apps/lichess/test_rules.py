@@ -11,7 +11,7 @@ import pytest
 
 from kibitz.apps.lichess.challenges import LATER_SECONDS, LESSONS, Memory, Offer, choose, speed_of
 from kibitz.apps.lichess.config import Clock, Lichess, lichess_settings
-from kibitz.apps.lichess.delivery import (
+from kibitz.apps.lichess.decisions import (
     Lag,
     gives_up,
     kept_back,

@@ -20,17 +20,14 @@ import msgspec
 from kibitz.apps.lichess.archive import Archive, result_of
 from kibitz.apps.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.apps.lichess.config import Lichess
-from kibitz.apps.lichess.delivery import (
-    Delivery,
-    GameActions,
-    Moves,
-    Reply,
+from kibitz.apps.lichess.decisions import (
     centipawns_of,
     gives_up,
     limits_of,
     offers_draw,
     takes_draw,
 )
+from kibitz.apps.lichess.delivery import Delivery, GameActions, Moves, Reply
 from kibitz.apps.lichess.lookups import KnownMove, Lookups
 from kibitz.apps.lichess.messages import (
     ChatLine,

@@ -18,10 +18,11 @@ import chess
 from cyclopts import Parameter
 
 from kibitz.apps.lichess.config import Lichess
-from kibitz.apps.lichess.delivery import centipawns_of, takes_draw
+from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
 from kibitz.comment.annotate import scene_on
+from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
@@ -36,7 +37,7 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move, shown
-from kibitz.position.pgn import game_of
+from kibitz.position.pgn import game_of, read_games
 from kibitz.search.limits import Limits
 
 HELP = (
@@ -47,6 +48,7 @@ PIECE_IN_SMALL = re.compile(r"[nrqk][a-h1-8x].*")  # b is a file, too: bxc3 is l
 AGAIN, MATED = " (takeback: try again)", " (it is mate at once: too late to take it back)"
 TICK = 0.2  # seconds between two looks at the clock while nobody types
 SIGNALS = {"SIGTERM", "SIGHUP"}  # the terminal or the machine is closed
+PLAYER = "Player"  # in PGN
 DEFAULT_MILLISECONDS = 1000
 HINT_NODES = 2_000
 COACH_NODES = 2_000  # of each first search for a comment
@@ -82,6 +84,9 @@ def play(
     ] = None,
     coach: Annotated[bool, Parameter(help="A comment after each of your mistakes.")] = False,
     pgn: Annotated[Path | None, Parameter(help="Add the game to this PGN.")] = None,
+    resume: Annotated[
+        bool, Parameter(help="Go on with the last game of --pgn, which is not over.")
+    ] = False,
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""
     at_least(1, nodes=nodes, movetime=movetime)
@@ -90,6 +95,10 @@ def play(
         raise InputError("--level", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
     own_side: Side = random.choice(SIDES) if side == "random" else side
     board = _start(own_side, fen, chess960, odds)
+    if resume:
+        if board.fen() != START:
+            raise InputError("--resume, --fen, --chess960 and --odds", fix="give one of them")
+        own_side, board = _unfinished(pgn)
     control = parse_minutes(clock) if clock else None
     both = None if control is None else GameClock(control, control)
     own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
@@ -131,6 +140,19 @@ def _start(side: Side, fen: str, chess960: int | None, odds: str | None) -> Boar
     return Board.start960(random.randrange(960) if chess960 == -1 else chess960)
 
 
+def _unfinished(pgn: Path | None) -> tuple[Side, Board]:
+    """The player's side and the board of the last game of a file."""
+    if pgn is None:
+        raise InputError("--resume needs the file of the game", fix="name it with --pgn")
+    *_, last = None, *read_games(pgn)
+    if last is None or last.result != "*" or PLAYER not in last.tags.values():
+        fix = "leave out --resume for a new game"
+        raise InputError(
+            "--resume: the last game is not one to go on with", value=str(pgn), fix=fix
+        )
+    return "white" if last.tags["White"] == PLAYER else "black", last.board()
+
+
 def typed_lines() -> Iterator[str | None]:
     """What the player types, with a prompt on a terminal; None while nothing is typed there."""
     terminal = sys.stdin.isatty()
@@ -151,6 +173,14 @@ def _is_typed() -> bool:
     if sys.platform == "win32":
         return True
     return bool(select.select([sys.stdin], [], [], TICK)[0])
+
+
+def _comment_on(coach: Engine, before: Board, move: Move) -> tuple[Scene, str]:
+    """What a coach sees in a move, and its words about it, which may be none."""
+    speaker = Speaker("beginner", language_of(None))
+    limits = Limits(nodes=COACH_NODES)
+    scene = scene_on(coach, before, before.uci(move), limits, speaker.comment)
+    return scene, speaker.comment(scene).text
 
 
 class Game:
@@ -250,15 +280,12 @@ class Game:
 
     def _say_what_was_wrong(self, coach: Engine, before: Board, move: Move) -> None:
         """A comment on the player's move if it was a mistake; no clock runs meanwhile."""
-        limits, language = Limits(nodes=COACH_NODES), language_of(None)
-        asks = Speaker("beginner", language).comment
-        scene = scene_on(coach, before, before.uci(move), limits, asks)
+        scene, text = _comment_on(coach, before, move)
         if scene.had is None or scene.has is None:
             return
         fault = label(scene.had, scene.has)
         if fault is not Label.NONE:
-            text = Speaker("beginner", language).comment(scene).text
-            name = language.labels[int(fault)][0]
+            name = language_of(None).labels[int(fault)][0]
             ends = scene.has.line[:1] and self._mates(scene.has.line[0])
             _print(
                 f"coach: {name[:1].upper()}{name[1:]}. {text}".rstrip() + (MATED if ends else AGAIN)
@@ -312,7 +339,7 @@ class Game:
     def pgn(self) -> str:
         """The game with its players, result and how it ended."""
         level = "" if self.strength is None else f", strength {self.strength}"
-        names = {self.side: "Player", OTHER[self.side]: f"Kibitz ({self.engine.source}{level})"}
+        names = {self.side: PLAYER, OTHER[self.side]: f"Kibitz ({self.engine.source}{level})"}
         date = dated(datetime.datetime.now(datetime.UTC))[:10].replace("-", ".")
         tags = {
             "Event": "Game against Kibitz",
@@ -342,11 +369,20 @@ class Game:
         elif word == "board":
             self._show()
         elif word == "hint":
-            move = self.engine.play(self.board, nodes=HINT_NODES).move
-            _print("no move" if move is None else f"perhaps {self.board.san(move)}")
+            _print(self._hint())
         else:
             _print(self._answer(word))
         return bool(self.over)
+
+    def _hint(self) -> str:
+        """A move that looks good; with a coach its own move, and what it does."""
+        move = (self.coach or self.engine).play(self.board, nodes=HINT_NODES).move
+        if move is None:
+            return "no move"
+        text = "" if self.coach is None else _comment_on(self.coach, self.board, move)[1]
+        return (
+            f"perhaps {self.board.san(move)}. {text}" if text else f"perhaps {self.board.san(move)}"
+        )
 
     def _take_back(self) -> None:
         """Undo the player's last move and the answer to it."""
