@@ -27,7 +27,7 @@ from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
-from kibitz.cli.output import EXIT_STOPPED, note_seed, paths_here
+from kibitz.cli.output import BEGINNING, EXIT_STOPPED, note_seed, paths_here
 from kibitz.core import provenance, settings, workers
 from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
 from kibitz.core.files import check_epoch, leave_out_dates
@@ -147,17 +147,6 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
 COMMANDS = {name: command for commands in SUBJECTS.values() for name, command in commands.items()}
 MEASURING = (*SUBJECTS["Measure"], "net", "puzzle")  # their JSON says where it comes from
 PROGRAM = ("kibitz",)
-BEGINNING = """\
-Kibitz {version} watches, plays and explains. To begin with:
-
-  kibitz game.pgn                 annotate a game in plain English
-  kibitz "FEN"                    analyse a position
-  kibitz play                     play in the terminal
-  kibitz web                      play, analyse and watch in the browser
-  kibitz coach add lichess:NAME   learn from your own games
-
-kibitz --help lists all commands; chess programs start kibitz-uci.
-"""
 IN_A_CHECKOUT = "it is in a checkout of the project now: python -m research."
 MOVED = {  # commands of earlier versions, and what to type instead
     "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",

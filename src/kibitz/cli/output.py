@@ -145,6 +145,19 @@ PIPE_WIDTH = 10_000  # wider than any table
 
 EXIT_STOPPED = 130  # the user has stopped a command, which says what it has until then
 
+# What the program says without arguments.
+BEGINNING = """\
+Kibitz {version} watches, plays and explains. To begin with:
+
+  kibitz game.pgn                 annotate a game in plain English
+  kibitz "FEN"                    analyse a position
+  kibitz play                     play in the terminal
+  kibitz web                      play, analyse and watch in the browser
+  kibitz coach add lichess:NAME   learn from your own games
+
+kibitz --help lists all commands; chess programs start kibitz-uci.
+"""
+
 
 def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | None = None) -> None:
     """Print the result as one JSON object, or as ``table`` (two columns unless given).
