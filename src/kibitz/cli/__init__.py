@@ -481,12 +481,10 @@ def _with_command(tokens: list[str]) -> list[str]:
     (['--quiet', 'annotate', 'games/one.pgn.zst'], 'analyse')
     """
     first = _typed(tokens).command or ""
-    if first in app:
-        return tokens
     is_game = ".pgn" in [suffix.lower() for suffix in Path(first).suffixes]
-    command = "annotate" if is_game else "analyse" if " " in first and "/" in first else ""
+    command = "annotate" if is_game else "analyse" if {" ", "/"} <= {*first} else ""
     place = tokens.index(first) if command else 0
-    return [*tokens[:place], *([command] if command else []), *tokens[place:]]
+    return tokens[:place] + [command] * bool(command) + tokens[place:]
 
 
 def _flush() -> None:
