@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kibitz.comment.words.german.beginner import BEGINNER
 from kibitz.comment.words.german.grammar import (
     NOUNS,
     NUMBERS,
@@ -17,7 +18,7 @@ from kibitz.comment.words.german.grammar import (
     unit,
 )
 from kibitz.comment.words.german.mistakes import FAULTS, TURNS
-from kibitz.comment.words.german.moves import BEGINNER, PREDICATES
+from kibitz.comment.words.german.moves import PREDICATES
 from kibitz.comment.words.german.openings import opening
 from kibitz.comment.words.german.page import PAGE
 from kibitz.comment.words.german.story import LABELS, STORY
