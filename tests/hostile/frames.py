@@ -77,6 +77,17 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"do": "files"},
     {"do": "open", "name": "games.pgn", "kind": "games", "number": 0},
     {"do": "card", "network": "material"},
+    {"do": "mistake", "place": {"fen": START, "moves": ["g2g4"]}, "level": "beginner"},
+    {"do": "threat", "place": PLACE},
+    {"do": "solve", "name": "0/x.csv", "number": 0, "played": ["e2e4"], "move": "e7e5"},
+    {"do": "coach"},
+    {"do": "addgames", "text": '[White "A"]\n\n1. e4 e5 *', "player": "A"},
+    {"do": "question", "deck": "own"},
+    {"do": "itemhint", "item": 1, "which": 0},
+    {"do": "answer", "item": 1, "due": 0, "seconds": 3.0, "move": "e2e4", "helped": False},
+    {"do": "owngame", "game": 1},
+    {"do": "profile"},
+    {"do": "openings", "place": PLACE, "side": "white", "text": '[Result "1-0"]\n\n1. e4 1-0'},
 )
 LICHESS_LINES: tuple[dict[str, Any], ...] = (
     {
@@ -338,7 +349,7 @@ def _from_lichess(content: bytes, _: Path) -> Answer:
 def targets(folder: Path) -> Sequence[Target]:
     """A message of each sort, requests, frames, lines of engines and of Lichess."""
     (folder / "games.pgn").write_text('[White "A"]\n\n1. e4 e5 *\n')
-    app = App((folder,), engines=2, threads=1, memory=64)
+    app = App((folder,), engines=2, threads=1, memory=64, database=folder / "own.db")
     page, port = Page(app), Port()
     time.sleep(0.5)  # until it listens
     connection = partial(_to_connection, app=app)
