@@ -700,3 +700,14 @@ def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
         board.set_piece_at(square, chess.Piece(chess.KING, True))
         board.set_piece_at(square ^ 56, chess.Piece(chess.KING, False))
         assert [outcomes.exposure(board, white) for white in (True, False)] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Rg2 Kb8 Rh2 Ka8 Rxh7 Kb8 Rg7 Ka8", True),
+        ("Rg2 Kb8 Rg1 Ka8 Rg2 Kb8 Rh2 Ka8 Rxh7 Kb8 Rg7", False),
+    ],
+)
+def test_a_pawn_that_falls_much_later_is_no_gain_of_the_move(line: str, told: bool) -> None:
+    assert bool(outcomes.outcome(scene("k7/7p/8/8/8/8/8/K5R1 w - - 0 1", line))) is told

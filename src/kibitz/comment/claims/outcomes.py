@@ -20,6 +20,7 @@ from kibitz.comment.judge import WON
 
 LONGEST = 13  # plies of a line, the move itself included
 SHOWN = 7  # plies of it that are told
+FAR_GAIN = 3  # pawns' worth, from which on more moves than are told may lead to it
 SHELTER = 2  # ranks before a king in which pawns shelter it
 NEARLY = 2  # squares that a pawn that runs has left to go
 PERPETUAL = 3  # checks in a row that end where they began, at least
@@ -96,6 +97,8 @@ def outcome(scene: Scene) -> list[ComesOut]:
     plies = len(boards) - 1
     while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
         plies -= 1
+    if plies > SHOWN and gain < FAR_GAIN:
+        return []
     line = _told(scene, plies)
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
     if theirs is not None and own is not None:
