@@ -1051,7 +1051,8 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(
-                "threatens|threat of|sets up|creates|makes|rules out|not allow|no room|stops|saves",
+                "threatens|threat of|sets up|creates|makes|rules out|not allow|no room|stops|saves"
+                "|better than",
                 earlier,
             )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))

@@ -209,13 +209,15 @@ def through(at: Move, text: str) -> bool:
 
 
 def answered(at: Move, text: str) -> bool:
-    """The answer that is named can be given to the move that the statement is about."""
-    named = re.findall(r"\d+\.+(\S+)", text)
+    """The answer that is named can be given to the other move, or to the one it is about."""
+    named = [one.rstrip(".,") for one in re.findall(r"\d+\.+(\S+)", text)]
+    board = at.before.copy() if len(named) > 1 else at.after.copy()
     try:
-        at.after.parse_san(named[-1].rstrip("."))
-    except (ValueError, IndexError):
+        for one in named:
+            board.push_san(one)
+    except ValueError:
         return False
-    return True
+    return bool(named)
 
 
 Check = Callable[[Move, str], bool]

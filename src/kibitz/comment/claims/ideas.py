@@ -31,6 +31,7 @@ from kibitz.comment.facts import (
     Scene,
     Unit,
     balance,
+    is_defended,
     is_half_open,
     phase,
     played,
@@ -159,13 +160,14 @@ def fails(scene: Scene) -> list[Fails]:
 
 
 def _natural(scene: Scene) -> chess.Move | None:
-    """The recapture by what is worth least, or a capture of a piece that is worth no less."""
+    """A recapture, or the capture of a piece, of what is worth no less or not guarded."""
     found, before = [], scene.before
     last = scene.last.to_square if scene.last is not None and scene.last_took else None
     for move in before.legal_moves:
         took, by = taken_by(before, move), unit(before, move.from_square)
         back = move.to_square == last
-        if took is not None and (back or by.worth <= took.worth > WORTH[chess.PAWN]):
+        even = took is not None and (by.worth <= took.worth or not is_defended(before, took.square))
+        if took is not None and even and (back or took.worth > WORTH[chess.PAWN]):
             found.append((back, took.worth, -by.worth, move.uci(), move))
     return max(found)[-1] if found else None
 
