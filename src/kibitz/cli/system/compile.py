@@ -15,7 +15,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.core.errors import InputError
 from kibitz.core.files import cache_folder
 from kibitz.core.journal import lock, open_lock
 from kibitz.core.log import say
@@ -58,10 +57,10 @@ def compile_kernels(
     if wheel is not None:
         with tempfile.TemporaryDirectory() as cache:
             failed = _run_all("wheel", Path(cache))
-            if failed:
-                raise InputError("compiling for a wheel", value=failed[0], fix="see kibitz doctor")
             _copy(Path(cache) / "kernels" / TOOLCHAIN, wheel / TOOLCHAIN)
-        return 0
+        for fault in failed:
+            say(fault)
+        return 1 if failed else 0
     with open_lock(cache_folder() / "kernels" / "compile.lock") as file:
         if not lock(file, wait=False):
             say("another process is compiling")
