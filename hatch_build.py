@@ -1,7 +1,8 @@
-"""Puts compiled kernels into the wheel, for x86-64 processors since 2015 or so.
+"""Puts compiled kernels into the wheel, where KIBITZ_WHEEL_KERNELS=1 asks for them.
 
-Without them (another processor, or a compiler that fails) the wheel is for all machines, and the
-first start compiles. `HATCH_BUILD_NO_HOOKS=1` asks for that; an editable installation is like it.
+They are for x86-64 processors since 2015 or so, and for the Python that builds; Kibitz's own
+dependencies must be installed there (`python -m build --wheel --no-isolation`). Every other wheel
+is for all machines, and the first start compiles.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ class Kernels(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and say for which Python and which machines the wheel is."""
-        machine = platform.machine().lower()
-        if version == "editable" or machine not in ("x86_64", "amd64"):
+        if os.environ.get("KIBITZ_WHEEL_KERNELS") != "1" or version == "editable":
             return
+        machine = platform.machine().lower()
+        if machine not in ("x86_64", "amd64"):
+            self.app.abort(f"kernels for wheels are for x86-64, not {machine}")
         self._folder = tempfile.TemporaryDirectory()
         done = subprocess.run(
             [sys.executable, "-m", "kibitz", "compile", "--wheel", self._folder.name],
