@@ -57,6 +57,8 @@ CASES = [
     (SCHOLAR, "White threatens Qxf7#.", "true"),
     (SCHOLAR, "White threatens Qxf7 mate.", "true"),
     (SCHOLAR, "White threatens Qxe5#.", "false"),
+    (SCHOLAR, "White threatens Bxf7+.", "true"),
+    (SPANISH, "White threatens Nxe5.", "not checkable"),  # it loses the knight for a pawn
     (SCHOLAR, "White threatens Nxf7.", "false"),
     (SPANISH, "After 3...Nxe4 White is in check.", "false"),  # no such move
     (SPANISH, "After 3...a6 4.Bxc6 the bishop on c6 attacks the king on e8.", "false"),
@@ -91,6 +93,10 @@ CASES = [
     (EXCHANGE, "White now has doubled pawns on the b-file.", "false"),
     # Where pieces stand is not all that is said.
     (SPANISH, "This blocks the knight on c6.", "not checkable"),
+    (SPANISH, "The knight on c6 is a monster.", "not checkable"),
+    (SPANISH, "The e5 pawn is passed.", "false"),
+    (SPANISH, "The e4-pawn is isolated.", "false"),
+    (SPANISH, "After 3...a6 4.Bxc6 dxc6 the pawn on c6 is a weakling.", "not checkable"),
     (SPANISH, "The bishop skewers the knight on c6.", "not checkable"),
     # What is conditional, past, general, a question or no chess is not judged.
     (SPANISH, "If the bishop on b5 attacks the queen on d8, Black resigns.", "not checkable"),

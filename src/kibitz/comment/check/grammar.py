@@ -226,7 +226,8 @@ FORMS: tuple[Form, ...] = (
         readers.read_pawn,
     ),
     _form(
-        rf"\b(?:(?P<whose>white|black)'s\s+)?(?:(?P<file>(?-i:[a-h]))-)?pawn(?:\s+(?:on|at)\s+(?P<at>{SQUARE}))?"
+        rf"\b(?:(?P<whose>white|black)'s\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
+        rf"pawn(?:\s+(?:on|at)\s+(?P<at>{SQUARE}))?"
         rf"{IS}{NOT}(?P<trait>passed|isolated|doubled)\b",
         readers.read_pawn,
     ),

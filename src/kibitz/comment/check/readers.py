@@ -403,7 +403,7 @@ def read_pawn(hit: Hit) -> Made:
     """That a pawn is passed, isolated or doubled."""
     groups = hit.match.groupdict()
     side = side_of(groups.get("side") or groups.get("whose"))
-    at, file = groups.get("at"), groups.get("file") or groups.get("on_file")
+    at, file = groups.get("at") or groups.get("first"), groups.get("file") or groups.get("on_file")
     if at is None and file is None and side is None:
         return
     square = chess.parse_square(at) if at else None
@@ -440,7 +440,7 @@ def read_threat(hit: Hit) -> Made:
     if side is None:
         return
     mates = bool(hit.match["mates"]) or hit.match["san"].endswith("#")
-    yield said.Possible(hit.match["san"].rstrip("#+!"), side, mates), True
+    yield said.Possible(hit.match["san"].rstrip("#+!"), side, mates, threat=True), True
 
 
 def read_possible(hit: Hit) -> Made:

@@ -18,7 +18,7 @@ from kibitz.comment.facts import (
     is_defended,
     played,
 )
-from kibitz.comment.force import loss_on
+from kibitz.comment.force import gain, loss_on
 from kibitz.comment.judge import Seen
 
 Look: TypeAlias = Callable[[chess.Board], Seen]  # a search; None where nothing is searched
@@ -405,14 +405,20 @@ class Possible(Statement):
     san: str
     white: bool | None  # None: whose turn it is
     mates: bool = False
+    threat: bool = False  # it is said to be one: to win something
 
     def true_in(self, at: View) -> bool | None:
-        """The rules tell; None where its turn cannot come, as the other side is in check."""
+        """The rules tell; None where its turn cannot come, as the other side is in check.
+
+        A threat that does not mate is one where material is won; people see others, too.
+        """
         there = turned(at.board, self.white)
         move = None if there is None else parsed(there, self.san)
         if there is None:
             return None
-        return move is not None and (not self.mates or played(there, move).is_checkmate())
+        if move is None or self.mates:
+            return move is not None and played(there, move).is_checkmate()
+        return True if not self.threat or (gain(there, move) or 0) > 0 else None
 
     def shown(self, at: View) -> str:
         """Why not."""

@@ -43,6 +43,7 @@ _DOES = re.compile(
     r"block|control|support|develop|weak|strong|good|bad|better|worse|hang|discover|sacrific)\w*",
     re.IGNORECASE,
 )
+_IS = re.compile(r"\b(?:is|are|isn't|aren't|has|have|hasn't|haven't)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
@@ -91,12 +92,17 @@ def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> It
             away = True
             continue
         reading = read(text, setting.context)
-        yield _whole(text, reading, setting, search)
+        yield _whole(text, text, reading, setting, search)
         away = reading.away
 
 
-def _whole(text: str, reading: Reading, setting: Setting, search: Search | None) -> Judged:
-    """A sentence by its statements: false if one is, true if one is and none is open."""
+def _whole(
+    text: str, read_of: str, reading: Reading, setting: Setting, search: Search | None
+) -> Judged:
+    """A sentence by its statements: false if one is, true if one is and none is open.
+
+    `read_of` is what is left of the sentence behind a variation, which is what was read.
+    """
     answers = []
     for claim in reading.claims:
         answer, reason = _proved(claim, setting, search)
@@ -104,8 +110,16 @@ def _whole(text: str, reading: Reading, setting: Setting, search: Search | None)
             return Judged(text, "false", reason)
         answers.append(answer)
     said = any(not isinstance(claim.statement, Stands) for claim in reading.claims)
-    whole = bool(answers) and all(answers) and (said or not _DOES.search(text))
+    whole = bool(answers) and all(answers) and (said or not _says_more(read_of, reading))
     return Judged(text, "true" if whole else "not checkable")
+
+
+def _says_more(text: str, reading: Reading) -> bool:
+    """Whether a sentence says anything that was not read, besides where pieces stand."""
+    left = list(text)
+    for claim in reading.claims:
+        left[claim.start : claim.end] = " " * (claim.end - claim.start)
+    return bool(_DOES.search(text) or _IS.search("".join(left)))
 
 
 def _proved(claim: Claimed, setting: Setting, search: Search | None) -> tuple[bool | None, str]:
@@ -148,7 +162,7 @@ def _after_moves(
         if start is not None and len(boards) == len(words):
             last = Context(not boards[-1].turn)
             at = Setting(boards[-1], introduces=False)
-            return _whole(text, read(rest, last), at, search)
+            return _whole(text, rest, read(rest, last), at, search)
     return _illegal(text, setting)
 
 
