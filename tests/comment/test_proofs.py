@@ -420,7 +420,10 @@ CASES: list[Told] = [
     (
         changed.LosesCastling(True),
         scene("r3k2r/8/8/8/8/8/8/R2QK2R w KQkq - 0 1", "Kd2"),
-        [scene("r3k2r/8/8/8/8/8/8/R2QK2R w KQkq - 0 1", "O-O")],
+        [
+            scene("r3k2r/8/8/8/8/8/8/R2QK2R w KQkq - 0 1", "O-O"),
+            scene("4k3/8/8/8/8/8/8/R2QK2r w Q - 0 1", "Kd2"),  # the king has to move
+        ],
     ),
     (
         changed.OppositeCastling(),
@@ -532,6 +535,12 @@ CASES: list[Told] = [
         outcomes.Draws("check", "1...Kh7 2.Qf7+ Kh8 3.Qf8+ Kh7"),
         scene(PERPETUAL, "Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7"),
         [scene(PERPETUAL, "Qf8+ Kh7 Qf7+ Kh8 Qe8+ Kh7")],
+    ),
+    # The rook has to leave the bishop every time; kings that go to and fro force nothing.
+    (
+        outcomes.Draws("repetition", "1...Rd8 2.Bg5 Rf8 3.Bh6 Rd8"),
+        scene("5r2/k7/8/6B1/8/8/8/K7 w - - 0 1", "Bh6 Rd8 Bg5 Rf8 Bh6 Rd8"),
+        [scene("5r2/k7/8/6B1/8/8/8/K7 w - - 0 1", "Kb1 Kb7 Ka1 Ka7 Kb1 Kb7")],
     ),
     (
         outcomes.Draws("stalemate"),

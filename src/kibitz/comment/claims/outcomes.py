@@ -13,7 +13,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Weights
+from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, listed
 from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, played, units
 from kibitz.comment.judge import WON
@@ -168,7 +168,7 @@ class Draws(Claim):
 
 
 def drawn(scene: Scene) -> list[Draws]:
-    """How the line makes a draw, if it does."""
+    """How the line makes a draw, if it does; moves that nothing forces may repeat without one."""
     boards = [scene.before]
     for number, move in enumerate((scene.move, *scene.follow), start=1):
         boards.append(played(boards[-1], move))
@@ -176,9 +176,20 @@ def drawn(scene: Scene) -> list[Draws]:
         if boards[-1].is_stalemate():
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
-            checks = all(one.is_check() for one in boards[1::2])
-            return [Draws("check" if checks else "repetition", line)]
+            checks = [one.is_check() for one in boards[1::2]]
+            if all(checks):
+                return [Draws("check", line)]
+            forced = all(
+                check or _hits(one) for check, one in zip(checks, boards[1::2], strict=True)
+            )
+            return [Draws("repetition", line)] if forced else []
     return []
+
+
+def _hits(board: chess.Board) -> bool:
+    """Whether the side to move has to answer, or it loses material."""
+    there = passed(board)
+    return there is not None and (force.gain(there) or 0) >= LEAST
 
 
 def _follow(scene: Scene, plies: int) -> str:

@@ -19,6 +19,7 @@ from kibitz.comment.facts import (
     is_outpost,
     is_passed,
     phase,
+    played,
     units,
 )
 
@@ -161,12 +162,18 @@ class LosesCastling(Claim):
     white: bool
 
     def proved(self, scene: Scene) -> bool:
-        """The rights are gone, other than by castling, and there is something to fear."""
+        """The rights are gone, other than by castling, another move would have kept them, and
+        there is something to fear.
+        """
         return (
             bool(scene.after.queens)
             and scene.before.has_castling_rights(self.white)
             and not scene.after.has_castling_rights(self.white)
             and not scene.before.is_castling(scene.move)
+            and any(
+                played(scene.before, move).has_castling_rights(self.white)
+                for move in scene.before.legal_moves
+            )
         )
 
 
