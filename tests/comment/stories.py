@@ -254,7 +254,8 @@ def ended(tale: Tale, text: str) -> bool:
     names = re.findall("White|Black", text)
     mated = ("Black" if last.turn else "White") if last.is_checkmate() and result == "*" else ""
     winner = {"1-0": "White", "0-1": "Black"}.get(result, mated)
-    true = number == tale.boards[-2].fullmove_number
+    flagged = "lost on time" in text and names[0] == ("White" if last.turn else "Black")
+    true = number == (last if flagged else tale.boards[-2]).fullmove_number
     if "The record ends" in text:
         return true and result == "*"
     if " draw" in text:

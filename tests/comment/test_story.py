@@ -46,8 +46,15 @@ LEVEL = [0.0] * 24
         ([*LEVEL, 0.0, 6.0, 6.0], '[Result "1-0"]', "13...Qd7"),
         ([*LEVEL, 0.0, 6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "win"),
         ([*LEVEL], '[Result "1/2-1/2"]', "draw"),
-        ([*LEVEL], '[Result "1-0"]\n[Termination "Time forfeit"]', "Black lost on time"),
-        ([*LEVEL, 0.0, 6.0], '[Result "0-1"]\n[Termination "Time forfeit"]', "in a winning"),
+        (
+            [*LEVEL],
+            '[Result "1-0"]\n[Termination "Time forfeit"]',
+            "Black lost on time on move 12.",
+        ),
+        (
+            *([*LEVEL, 0.0, 6.0], '[Result "0-1"]\n[Termination "Time forfeit"]'),
+            "White lost on time on move 14, in a winning position.",
+        ),
         ([*LEVEL, 0.0, 6.0], '[Result "1/2-1/2"]', "though White was winning"),
         ([*LEVEL, 0.0, 6.0], '[Result "0-1"]', "though White was better"),
         ([0.2 * ply for ply in range(30)], '[Result "1-0"]', "White"),
@@ -142,8 +149,9 @@ def test_what_decides_is_the_first_mistake_that_was_not_made_up_for(
     black.headers["Result"] = "0-1"
     told = Told(values, marks, None)
     assert decisive(black, told) == (edge, decides)
+    black.headers["Result"] = "*"  # of an open game nothing has been decided
     tree.headers["Result"] = "1-0"
-    assert decisive(tree, told) == (None, None)
+    assert decisive(black, told) == decisive(tree, told) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,8 @@ def decisive(tree: chess.pgn.Game, told: Told) -> tuple[int | None, int | None]:
     white = told.values[-1] > 0
     result = tree.headers.get("Result", "*")
     values = [one if white else -one for one in told.values]
-    if standing(values[-1]) != 2 or result not in ("*", "1-0" if white else "0-1"):
+    over = result == ("1-0" if white else "0-1")
+    if standing(values[-1]) != 2 or not (over or tree.end().board().is_checkmate()):
         return None, None
     edge = len(told.labels)
     while edge and values[edge] >= BETTER:
@@ -303,6 +304,8 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
     if last.is_checkmate() and last.turn != white_won:
         kind = "mate"
     elif "time" in ended:
+        late = last.turn == (not white_won)  # the flag fell on the move that was due
+        slots["number"] = str((last if late else boards[-2]).fullmove_number)
         kind = "time.won" if final == (-2 if white_won else 2) else "time"
     elif not final or (final > 0) is not white_won:
         kind += ".odd" if final else ".level"
