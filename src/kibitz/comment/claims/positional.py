@@ -162,9 +162,7 @@ class LosesCastling(Claim):
     white: bool
 
     def proved(self, scene: Scene) -> bool:
-        """The rights are gone, other than by castling, another move would have kept them, and
-        there is something to fear.
-        """
+        """The rights are gone by a king's or rook's choice, and there is something to fear."""
         return (
             bool(scene.after.queens)
             and scene.before.has_castling_rights(self.white)

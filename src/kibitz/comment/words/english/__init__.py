@@ -103,7 +103,7 @@ ENGLISH = Language(
     theory=(
         "{move} leaves the openings that have a name.",
         "With {move} the game leaves the lines that have a name.",
-        "No named opening goes on with {move}.",
+        "No named opening has the position after {move}.",
         "{move} is a step away from the named openings.",
         "With {move} the named openings end.",
         "{move} goes beyond the lines that have a name.",

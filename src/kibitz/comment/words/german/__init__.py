@@ -83,7 +83,7 @@ GERMAN = Language(
     theory=(
         "{move} verlässt die Eröffnungen, die einen Namen haben.",
         "Mit {move} verlässt die Partie die benannten Varianten.",
-        "Keine benannte Eröffnung geht mit {move} weiter.",
+        "Die Stellung nach {move} gehört zu keiner benannten Eröffnung.",
         "{move} weicht von den benannten Eröffnungen ab.",
         "Mit {move} enden die benannten Eröffnungen.",
         "{move} geht über die benannten Varianten hinaus.",

@@ -304,7 +304,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "connected_passed": (
         "verschafft {side} verbundene Freibauern auf {squares}",
-        "lässt {side} verbundene Freibauern auf {squares}",
+        "gibt {side} verbundene Freibauern auf {squares}",
     ),
     "backward": (
         "lässt {side} einen rückständigen Bauern auf {at}",
@@ -355,7 +355,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "schlägt den {kinds:stem}tausch vor",
         "lädt zum {kinds:stem}tausch ein",
     ),
-    "centralises": ("zentralisiert den Springer", "stellt den Springer in die Mitte des Bretts"),
+    "centralises": ("zentralisiert den Springer", "stellt den Springer ins Zentrum"),
     "fianchetto": ("fianchettiert den Läufer", "stellt den Läufer auf die lange Diagonale"),
     "gains_space": (
         "gewinnt Raum mit dem Bauern auf {at}",

@@ -58,7 +58,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "rises": ("{mover} fand {move}, und die Partie drehte sich.", "{move} veränderte die Partie."),
     "decided": ("Der entscheidende Fehler war {move}{why}.", "{move}{why} entschied die Partie."),
-    "right": ("{step} hätte {kept}.", "Es gab {step}: Das hätte {kept}."),
+    "right": ("{step} hätte {kept}.", "Möglich war {step}: Das hätte {kept}."),
     "kept.2": ("den Gewinn festgehalten",),
     "kept.1": ("den Vorteil bewahrt",),
     "kept.0": ("das Gleichgewicht gehalten",),
