@@ -21,12 +21,12 @@ CMD ["doctor"]
 FROM base AS cpu
 RUN pip install torch --index-url https://download.pytorch.org/whl/cpu \
     && wheel=$(ls /wheels/kibitz-*.whl) \
-    && pip install "${wheel}[train,tune,web,lichess,cloud,parquet]"
+    && pip install "${wheel}[train,tune,web,lichess,coach,mcp,cloud,parquet]"
 USER kibitz
 
 # torch from PyPI brings its own CUDA; the host needs NVIDIA's driver and container toolkit.
 FROM base AS cuda
 RUN wheel=$(ls /wheels/kibitz-*.whl) \
-    && pip install "${wheel}[train,tune,web,lichess,cloud,parquet]" \
+    && pip install "${wheel}[train,tune,web,lichess,coach,mcp,cloud,parquet]" \
     && pip uninstall --yes onnxruntime && pip install onnxruntime-gpu
 USER kibitz

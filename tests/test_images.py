@@ -79,6 +79,7 @@ def test_stages_extras_and_entry_exist() -> None:
         assert (int(version[1]), int(version[2])) >= (3, 11)  # what `requires-python` says
     wanted = set(",".join(re.findall(r"\$\{wheel\}\[([\w,]+)\]", DOCKERFILE)).split(","))
     assert wanted <= set(ABOUT["optional-dependencies"])
+    assert wanted >= {"web", "lichess", "coach", "mcp"}  # what people use
     assert json.loads(dict(instructions())["ENTRYPOINT"]) == ["kibitz"]
     assert "kibitz" in ABOUT["scripts"]
     app.parse_args(json.loads(dict(instructions())["CMD"]))
