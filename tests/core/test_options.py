@@ -20,6 +20,12 @@ class Clock:
 
 
 @dataclass(frozen=True)
+class Lists:
+    books: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Search:
     threads: int = setting(1, low=1, high=512, about="search threads")
     exploration: float = setting(1.5, low=0.0)
@@ -200,3 +206,12 @@ def test_round_trip(settings: Everything) -> None:
         path = Path(folder) / "kibitz.toml"
         path.write_bytes(dump(settings).encode())
         assert load(Everything, path) == settings
+
+
+@pytest.mark.parametrize(
+    ("override", "told"), [("books=a.bin", 'write ["a.bin"]'), ("sizes=3", "write a list like")]
+)
+def test_a_text_that_is_no_list_is_shown_as_one(override: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(Lists, overrides=[override])
+    assert told in str(caught.value)

@@ -206,7 +206,8 @@ def checked(option: Option, value: Any, place: str = "") -> Any:
     if not option.many:
         return _checked_one(option, value, place)
     if not isinstance(value, (list, tuple)):
-        fix = "write a list like [1, 2]"
+        text = option.kind in (str, Path) and isinstance(value, str)
+        fix = f'write ["{value}"]' if text else "write a list like [1, 2]"
         raise ConfigError(f"{place}: expected a list, found", value=value, fix=fix)
     return tuple(_checked_one(option, item, place) for item in value)
 

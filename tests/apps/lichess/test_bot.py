@@ -349,6 +349,11 @@ def test_ctrl_c_once_ends_after_the_games_twice_at_once(
         (["--url", "http://lichess.org"], "needs https://"),
         (["--token-file", "nowhere.txt"], "no such file"),
         (["--network", "nowhere.onnx", "--url", "http://localhost:9"], "nowhere.onnx"),
+        (["--url", "http://localhost:99999"], "'http://localhost:99999'; a port is"),
+        (["--url", "http://localhost:x"], "'http://localhost:x'; a port is"),
+        # Before it tries to reach the server, which it would do for ever.
+        (["--url", "http://localhost:9", "--set", 'books=["nowhere.bin"]'], "'nowhere.bin'"),
+        (["--url", "http://localhost:9", "--set", "books=a.bin"], 'write ["a.bin"]'),
     ],
 )
 def test_what_the_command_refuses(

@@ -42,6 +42,10 @@ def read_token(path: Path | None) -> str:
 def check_url(url: str) -> str:
     """A server's address; without encryption only this machine's own."""
     parts = urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError("--url", value=url, fix="a port is a number up to 65535") from error
     if parts.scheme == "https" and parts.hostname:
         return url
     if parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"):
