@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from errno import EADDRNOTAVAIL
 from typing import ClassVar, NamedTuple
 
 import h11
@@ -134,7 +135,10 @@ def listen(address: Address) -> socket.socket:
     except (OSError, OverflowError) as error:  # the latter: no port has that number
         listening.close()
         shown = f"{address.host}:{address.port}"
-        fix = f"{getattr(error, 'strerror', None) or error}; give another --port"
+        number = getattr(error, "errno", None)
+        elsewhere = isinstance(error, socket.gaierror) or number == EADDRNOTAVAIL
+        flag = "--host" if elsewhere else "--port"
+        fix = f"{getattr(error, 'strerror', None) or error}; give another {flag}"
         raise InputError("cannot listen there", value=shown, fix=fix) from error
     listening.listen(AT_ONCE)
     return listening

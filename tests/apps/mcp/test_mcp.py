@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +31,7 @@ from kibitz.apps.mcp import server as servers
 from kibitz.apps.mcp.calls import Call
 from kibitz.apps.mcp.server import TOOLS, Service, application, schema_of
 from kibitz.apps.web.library import MISTAKE
-from kibitz.cli import main
+from kibitz.cli import EXIT_PIPE_CLOSED, main
 from kibitz.core.errors import InputError
 from tests.apps.mcp.conftest import PGN
 from tests.hostile.fuzz import fuzz
@@ -233,7 +233,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("check_text", {"text": "The pawn on e9."}, "give the position as fen or moves"),
     ("check_text", {"text": "A pawn.", "move": "e4"}, "give fen, too"),
     ("annotate_game", {"pgn": "1. e4 e5 2. Ke3"}, "2. Ke3 is not a legal move"),
-    ("annotate_game", {"pgn": "1. e4 -- 2. d4 *"}, "none that passes"),
+    ("annotate_game", {"pgn": "1. e4 -- 2. d4 *"}, "'3 half-moves, 1 of them passes'"),
+    ("annotate_game", {"pgn": "1. Nf3 Nf6 2. Ng1 Ng8 " * 251}, "'1004 half-moves, 0 of them"),
+    ("check_text", {"text": "Mate.", "moves": [*MATE, "Qh4#"], "move": "--"}, "cannot pass"),
     ("analyse_game", {"pgn": ""}, "pgn: ''"),
     ("human_moves", {"rating": 99}, "rating: 99; expected a number from 500 to 3,000"),
     ("opening_tree", {"source": "../games.db"}, "no such file"),
@@ -474,6 +476,9 @@ def test_requests_without_the_token_or_of_other_sites_are_refused(service: Servi
         (401, {"Authorization": ""}),
         (401, {"Authorization": f"Basic {TOKEN}"}),
         (421, {"Host": "evil.example"}),
+        (421, {"Host": "127.0.0.1:80.evil.example"}),
+        (421, {"Host": "127.0.0.1:80@evil.example"}),
+        (421, {"Origin": "http://localhost:1.evil.example"}),
         (403, {"Origin": "https://evil.example"}),
         (400, {"Content-Type": "text/plain"}),
     ]
@@ -499,20 +504,64 @@ def test_without_the_extra_the_command_says_which_one(
     assert "pip install 'kibitz[mcp]'" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_a_server_that_waits_for_a_line(folder: Path) -> None:
+@contextmanager
+def talking(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`kibitz mcp` that has greeted its client."""
     given = lines(folder)
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
     hello["clientInfo"] = {"name": "test", "version": "1"}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": given.env}
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes["env"] = given.env
     with subprocess.Popen([given.command, *given.args], **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         assert b'"id":1' in process.stdout.readline()
+        yield process
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_a_line(folder: Path) -> None:
+    with talking(folder) as process:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == -signal.SIGINT
+
+
+def test_a_client_that_no_longer_reads_ends_the_server_without_a_traceback(folder: Path) -> None:
+    with talking(folder) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            while process.poll() is None:
+                process.stdin.write(b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}\n')
+                process.stdin.flush()
+                time.sleep(0.05)
+        assert process.wait(60) == EXIT_PIPE_CLOSED
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--port", "8000"], "'127.0.0.1:8000'; give --http, too"),
+        (["notes.txt"], "'notes.txt'; expected .tree, .bin"),
+        (["--http", "--host", "nowhere.invalid"], "give another --host"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("x")
+    assert main(["mcp", *arguments]) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_files_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from kibitz.position.notation import svg
 
 OWN = "own"
 TREE, BOOK, GAMES, PUZZLES = ".tree", ".bin", ".pgn", (".csv", ".epd", ".pgn")
+ENDINGS = (TREE, BOOK, *PUZZLES)  # of all files that a tool reads
 
 
 class NameOpening(PositionTool, kw_only=True):

@@ -63,6 +63,7 @@ PROGRESS_SECONDS = 0.25  # between two words about it
 LARGEST_REQUEST = 1 << 20  # bytes of a request over HTTP
 MOST_SESSIONS, IDLE_SECONDS = 64, 1800.0
 PATH = "/mcp"
+PLACE = re.compile(r"(https?://)?(\[[^\]]*\]|[^:]*)(:\d+)?")  # a machine, perhaps with a port
 TOOLS: dict[str, type[Tool]] = {
     tool.title(): tool
     for tool in (
@@ -300,12 +301,14 @@ def serve_lines(service: Service) -> None:
     _warm(service)
     try:
         anyio.run(run)
+    except* BrokenPipeError:
+        raise BrokenPipeError from None  # the client no longer reads: an end as any other
     finally:
         service.engines.close()
 
 
 class Bearer:
-    """Lets requests with the token through and refuses all others."""
+    """Lets requests with the token through that name a place as places are; refuses all others."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._wanted = app, f"bearer {token}".encode()
@@ -313,13 +316,19 @@ class Bearer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, then pass it on."""
         if scope["type"] == "http":
-            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+            headers = Headers(scope=scope)
+            scheme, _, token = headers.get("authorization", "").partition(" ")
             given = f"{scheme.lower()} {token.strip()}".encode()
             if not hmac.compare_digest(given, self._wanted):
                 text = "This server needs its token: the header Authorization: Bearer TOKEN."
                 refusal = PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
+            # The SDK lets anything follow the colon behind the name of a machine.
+            for name in ("Host", "Origin"):
+                if not PLACE.fullmatch(headers.get(name, "")):
+                    await PlainTextResponse(f"Invalid {name} header", 421)(scope, receive, send)
+                    return
         await self._app(scope, receive, send)
 
 

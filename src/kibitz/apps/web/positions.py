@@ -165,9 +165,11 @@ def game_to_annotate(text: str, nodes: int) -> Game:
         raise InputError("nodes", value=nodes, fix=f"expected 1 to {NODES_OF_POSITION}")
     game = parse_game(text)
     moves = [node.move for node in game.tree.mainline()]
-    if not all(moves) or not moves or len(moves) > MOST_PLIES:
-        fix = f"expected 1 to {MOST_PLIES} moves, and none that passes"
-        raise InputError("this game cannot be annotated", fix=fix)
+    passes = sum(not move for move in moves)
+    if passes or not moves or len(moves) > MOST_PLIES:
+        what = f"{len(moves)} half-moves, {passes} of them passes"
+        fix = f"expected 1 to {MOST_PLIES}, and none that passes"
+        raise InputError("this game cannot be annotated", value=what, fix=fix)
     if nodes * (len(moves) + 1) > NODES_OF_GAME:
         fix = f"expected at most {NODES_OF_GAME // (len(moves) + 1)} for so long a game"
         raise InputError("nodes", value=nodes, fix=fix)

@@ -52,11 +52,13 @@ def lichess(
     from kibitz.apps.lichess.account import check_url, checked_account, read_token
     from kibitz.apps.lichess.archive import Archive
     from kibitz.apps.lichess.bot import Bot, warm_up
+    from kibitz.apps.lichess.lookups import Lookups
     from kibitz.apps.lichess.server import Server
 
     token, where = read_token(token_file), chosen(network)
     place = data_folder() / "lichess" if folder is None else folder
     server = Server(token, check_url(url), dry_run=dry_run)
+    Lookups(settings, say)  # refuses what is no book before the account is touched
     with (
         with_lock(place, "bot"),
         graceful_stop() as stop,
@@ -84,7 +86,7 @@ def lichess(
 # `kibitz web`: the page in the browser.
 
 
-PORT = 8321
+LOCAL, PORT = "127.0.0.1", 8321
 SERVING = ("h11", "starlette", "uvicorn", "websockets")  # packages of the extra
 MOST_MINUTES = 7 * 24 * 60
 
@@ -93,7 +95,7 @@ def web(
     *folders: Annotated[
         Path, Parameter(help="Folders whose files the page may open: games, shards, runs, ...")
     ],
-    host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, Parameter(help="Address to listen on.")] = LOCAL,
     port: Annotated[int, Parameter(help="Port; 0 takes a free one.")] = PORT,
     name: Annotated[
         tuple[str, ...], Parameter(help="A name by which browsers know this machine.")
@@ -169,7 +171,7 @@ def mcp(
     http: Annotated[
         bool, Parameter(help="Over HTTP, with a token; else one client on standard input.")
     ] = False,
-    host: Annotated[str, Parameter(help="With --http: address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, Parameter(help="With --http: address to listen on.")] = LOCAL,
     port: Annotated[int, Parameter(help="With --http: port; 0 takes a free one.")] = MCP_PORT,
     name: Annotated[
         tuple[str, ...], Parameter(help="With --http: a name by which clients know this machine.")
@@ -194,13 +196,21 @@ def mcp(
         from kibitz.apps.http import Address, new_token
         from kibitz.apps.mcp.arguments import Shelf
         from kibitz.apps.mcp.calls import Engines
+        from kibitz.apps.mcp.lookups import ENDINGS
         from kibitz.apps.mcp.server import Service, serve_http, serve_lines
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in (*SERVING, "anyio", "mcp", "mcp_types"):
             raise
         raise missing_extra("kibitz mcp", error.name or "", "mcp") from error
+    for known_as in given:
+        if not known_as.endswith(ENDINGS):
+            fix = f"expected {', '.join(ENDINGS)}"
+            raise InputError("no tool reads such a file", value=known_as, fix=fix)
     service = Service(Engines(engines, network), Shelf(database or usual_path(), given))
     if not http:
+        if (host, port, name) != (LOCAL, MCP_PORT, ()):
+            shown = f"{host}:{port}"
+            raise InputError("nothing listens there", value=shown, fix="give --http, too")
         return serve_lines(service)
     token = token_from_environment()
     shown = "that of KIBITZ_TOKEN" if token else (token := new_token())

@@ -270,7 +270,7 @@ def check_text(text: str, board: Board, move: str | None, search: Search | None)
     """What a text says of a position, or of a move in it."""
     refuse_long(text)
     before = board.to_chess()
-    made = None if move is None else chess.Move.from_uci(board.uci(board.parse(move)))
+    made = None if move is None else chess.Move.from_uci(board.uci(board.copy().push(move)))
     setting = Setting(before) if made is None else Setting(played(before, made), before, made)
     checked = Checked()
     checked.add(0, setting, judge(text, setting, search))
