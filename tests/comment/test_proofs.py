@@ -23,6 +23,8 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, taken_by
 from kibitz.comment.judge import Label, Seen
+from kibitz.comment.select import LEVELS, Level, Memory
+from kibitz.comment.selection import select
 from kibitz.search.report import Score
 from tests.comment.looks import judged_by, seen_by
 
@@ -720,3 +722,12 @@ def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
 )
 def test_a_pawn_that_falls_much_later_is_no_gain_of_the_move(line: str, told: bool) -> None:
     assert bool(outcomes.outcome(scene("k7/7p/8/8/8/8/8/K5R1 w - - 0 1", line))) is told
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_that_a_better_move_stops_the_mate_is_said_first_and_once(level: Level) -> None:
+    fen = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
+    had, has = seen(0.0, "g7g6", "h5d1", "g8f6", "b1c3"), seen(1.0, "h5f7", mate=1)
+    chosen = select(scene(fen, "Nf6 Qxf7#", had, has), Memory(), level)
+    (better,) = (claim for claim in chosen.claims if isinstance(claim, fault.Better))
+    assert [type(claim) for claim in better.why] in ([fault.Prevents], [merit.Parries])

@@ -11,7 +11,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import Claim, Step, step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
@@ -211,13 +211,20 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     instead = scene.instead
     more = [one for one in outcomes.outcomes(instead) if _is_missed(one, scene)]
     better, avoids = _brief(reasons(instead, level, most, more)), fault.AvoidsLoss()
-    if len(better) < most and scene.reply:
+    if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
-        better += [prevents] if prevents.proved(instead) else []
+        parried = any(_parries(one, prevents.reply) for one in better)
+        if not parried and prevents.proved(instead):
+            mates = scene.other.after.is_checkmate()
+            better = ([prevents, *better] if mates else [*better, prevents])[:most]
     gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets, outcomes.ComesOut))]
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
         better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
     return better
+
+
+def _parries(claim: Claim, reply: Step) -> bool:
+    return isinstance(claim, merit.Parries) and claim.step.move == reply.move
 
 
 def _is_missed(claim: Claim, scene: Scene) -> bool:
