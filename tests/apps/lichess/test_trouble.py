@@ -216,8 +216,18 @@ def spoiled(frame: Any, dice: random.Random, values: list[Any]) -> Any:
 def test_a_chat_line_without_a_room() -> None:
     line = message_of({"type": "chatLine", "username": "a", "text": "!help", "room": None})
     assert line == message_of({"type": "chatLine", "username": "a", "text": "!help"})
-    full = {"type": "gameFull", "id": "x", "state": {}, "white": {"id": None, "aiLevel": 3}}
+    full = {
+        "type": "gameFull",
+        "id": "x",
+        "state": {"moves": ""},
+        "white": {"id": None, "aiLevel": 3},
+    }
     assert message_of(full) is not None
+
+
+def test_a_state_without_its_moves_is_no_game_at_its_start() -> None:
+    with pytest.raises(msgspec.ValidationError, match="moves"):
+        message_of({"type": "gameState", "wtime": 0, "btime": 0})
 
 
 # --- challenges and games that are lost on the way ------------------------------------------------

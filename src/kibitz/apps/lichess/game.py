@@ -114,7 +114,7 @@ class Game:
         self.over = False
         self.rests = False  # it waits for a reply that may take days
         self._full: Full | None = None
-        self._state, self._heard = State(), time.monotonic()
+        self._state, self._heard = State(""), time.monotonic()
         self._side: Side = "white"
         self._board, self._moves = Board(), Moves()
         self._at_odds = False

@@ -129,7 +129,7 @@ Event: TypeAlias = ChallengeMade | ChallengeDeclined | ChallengeCanceled | GameS
 class State(msgspec.Struct, frozen=True, tag="gameState"):
     """How a game stands; times are milliseconds."""
 
-    moves: str = ""
+    moves: str  # one that is missing is not a game at its start
     wtime: Milliseconds = 0
     btime: Milliseconds = 0
     winc: Milliseconds = 0
