@@ -106,6 +106,25 @@ def test_the_farm_plays_trains_and_rates() -> None:
     assert {"cpu", "cuda"} <= set(stages())
 
 
+def test_the_page_and_the_bot_have_no_rights_and_are_watched() -> None:
+    yaml = pytest.importorskip("yaml")
+    apps = yaml.safe_load((PROJECT / "compose.web.yaml").read_text("utf-8"))
+    for name, service in apps["services"].items():
+        function, _, _ = app.parse_args(service["command"])
+        assert function.__name__ == {"web": "web", "bot": "lichess"}[name]
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["build"]["target"] in stages()
+        volume, _, folder = service["volumes"][0].partition(":")
+        assert volume in apps["volumes"]
+        assert f"KIBITZ_DATA={folder}" in DOCKERFILE
+    _, bound, _ = app.parse_args(apps["services"]["web"]["command"])
+    assert bound.arguments["host"] == "0.0.0.0"
+    probe = apps["services"]["web"]["healthcheck"]["test"]
+    compile(probe[-1], "probe", "exec")
+    assert "8321" in probe[-1]
+
+
 def test_commands_of_their_comments_can_be_run() -> None:
     text = (PROJECT / "compose.yaml").read_text("utf-8")
     run = re.findall(r"docker compose run --rm play (.*)", text)

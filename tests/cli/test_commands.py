@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -469,3 +471,26 @@ def test_commands_are_there_without_the_extras() -> None:
         [sys.executable, "-c", IMPORT_ALL, *extras], check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="desktop entries are of Linux")
+def test_the_page_gets_into_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    games = tmp_path / 'my "100%" games'
+    assert commands.main(["web", "--install", str(games)]) == 0
+    entry = (tmp_path / "applications" / "kibitz.desktop").read_text()
+    (line,) = re.findall("Exec=(.*)", entry)
+    escaped = line.replace("%%", "%").encode().decode("unicode_escape")  # as a desktop reads it
+    assert shlex.split(escaped) == [sys.executable, "-m", "kibitz", "web", str(games)]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_shell_completes_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert commands.main(["completion", "bash"]) == 0
+    script = tmp_path / "kibitz.bash"
+    script.write_text(capsys.readouterr().out)
+    asked = (
+        f"source {script}; COMP_WORDS=(kibitz ann); COMP_CWORD=1; _kibitz; echo ${{COMPREPLY[@]}}"
+    )
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["annotate"]

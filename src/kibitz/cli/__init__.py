@@ -69,13 +69,8 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
         "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
         "check": Command("kibitz.cli.explain.check:check", "Check what anybody says."),
         "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
-        "search": Command(
-            "kibitz.cli.explain.search:search", "Search a position, with a live table."
-        ),
-        "human": Command(
-            "kibitz.cli.explain.human:human",
-            "Say what people of a rating play, and how hard the best move is to find.",
-        ),
+        "search": Command("kibitz.cli.explain.search:search", "Search a position, live."),
+        "human": Command("kibitz.cli.explain.human:human", "Say what people of a rating play."),
         "mcp": Command("kibitz.cli.play.apps:mcp", "Give language models tools for chess."),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
         "coach": Command("kibitz.cli.explain.coach_profile:coach", "Learn from your own games."),
@@ -141,6 +136,9 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
         "compile": Command(
             "kibitz.cli.system.compile:compile_kernels",
             "Compile ahead what is usually needed, for this processor or a wheel.",
+        ),
+        "completion": Command(
+            "kibitz.cli.system.completion:completion", "Print what completes words in a shell."
         ),
     },
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import webbrowser
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,7 @@ from kibitz.apps.lichess.config import lichess_settings
 from kibitz.cli.output import EngineFlag, at_least, from_flag, refuse_twins
 from kibitz.coach.database import usual_path
 from kibitz.core.errors import InputError, missing_extra
-from kibitz.core.files import data_folder
+from kibitz.core.files import data_folder, write_bytes
 from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, say
 from kibitz.core.places import existing
@@ -113,12 +115,18 @@ def web(
     open_: Annotated[
         bool, Parameter(name="--open", negative_bool="no-", help="Open the page in the browser.")
     ] = True,
+    install: Annotated[
+        bool, Parameter(help="Only put it into this desktop's menu of programs (Linux).")
+    ] = False,
 ) -> None:
     """Play, analyse and watch the search think in the browser; Ctrl-C ends it.
 
     Other machines are let in with --host 0.0.0.0, and with a token, which is printed or is that of
     the variable KIBITZ_TOKEN.
     """
+    if install:
+        _install(folders)
+        return
     at_least(0, port=port)
     at_least(1, engines=engines, threads=threads, hash=hash)
     if not 0.0 < minutes <= MOST_MINUTES:
@@ -153,6 +161,38 @@ def web(
             webbrowser.open(url + place)
 
     serve(app, Address(host, port, token, name), on_start)
+
+
+DESKTOP_ENTRY = """[Desktop Entry]
+Type=Application
+Name=Kibitz
+Comment=Play, analyse and review chess
+Exec={command}
+Terminal=true
+Categories=Game;BoardGame;
+Keywords=chess;
+"""
+
+
+def _install(folders: tuple[Path, ...]) -> None:
+    """Write a desktop entry that opens the page, with the folders that were given."""
+    if not sys.platform.startswith("linux"):
+        fix = "make a shortcut to the command: kibitz web"
+        raise InputError("--install writes desktop entries of Linux", value=sys.platform, fix=fix)
+    words = [sys.executable, "-m", "kibitz", "web", *(str(folder.resolve()) for folder in folders)]
+    place = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    entry = place / "applications" / "kibitz.desktop"
+    content = DESKTOP_ENTRY.format(command=" ".join(map(_quoted, words)))
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(entry, content.encode())
+    say(f"{entry}: written; Kibitz is in the menu of programs, under games")
+
+
+def _quoted(word: str) -> str:
+    """A word of a desktop entry's command, quoted as its specification asks."""
+    for letter in '\\"`$':
+        word = word.replace(letter, f"\\{letter}")
+    return '"' + word.replace("\\", "\\\\").replace("%", "%%") + '"'
 
 
 # --- mcp ------------------------------------------------------------------------------------------
