@@ -68,6 +68,7 @@ data export games -o out.pgn --format pgn
 data prune games --keep 1 --dry-run
 data fit-labels games.csv
 doctor --json
+completion bash
 puzzle find games.pgn -o out.csv --nodes 20 --shallow 2 --limit 1 --moves 1 --workers 1
 puzzle solve puzzles.csv --start 1 --theme mate
 play --network material --elo 1500 --side white --clock 1+0 --fen '{FEN}'
