@@ -233,7 +233,8 @@ def targets(folder: Path) -> Sequence[Target]:
     write(folder / "games" / "some.shard", sound_shard())
     create("sparse-8x8-tactics", folder / "float.safetensors")
     give = partial(_give, home=folder)
-    assert {line.split()[0] for line in LINES} == {*COMMANDS}
+    # Of all commands; `compile` takes a minute and reads nothing but one folder's name.
+    assert {line.split()[0] for line in LINES} == {*COMMANDS} - {"compile"}
     return [
         Target(line, "\xff".join(shlex.split(line)).encode(), give, mutate=changed)
         for line in LINES
