@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import sqlite3
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ from kibitz.coach.train import (
     solves,
     stored_items,
 )
+from kibitz.core.errors import MissingExtraError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
 from kibitz.position.board import Board
@@ -189,6 +191,18 @@ def test_the_answer_is_told_after_the_try(database: Database) -> None:
     assert "It is mate." in text
     assert "You played 3.Nf3. It lets the king go." in text
     assert "https://lichess.org/00000001" in text
+
+
+def test_nothing_is_asked_where_no_answer_can_be_kept(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_items(database)
+    monkeypatch.setitem(sys.modules, "fsrs", None)
+    told: list[str] = []
+    training = Training(database, ["Qxe5#"], lambda board: told.append(board.fen()), told.append)
+    with pytest.raises(MissingExtraError, match="coach"):
+        training.run(due_items(database, "own", NOW, new=10))
+    assert told == []
 
 
 def test_wrong_answers_and_those_who_give_up(database: Database) -> None:

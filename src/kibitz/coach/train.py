@@ -9,6 +9,7 @@ import datetime
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import msgspec
@@ -89,12 +90,17 @@ def grade_of(right: bool, seconds: float, helped: bool) -> int:
     return HARD if helped or thought > SLOW else EASY if thought < QUICK else GOOD
 
 
+def need_scheduler() -> None:
+    """Refuse to ask anything where FSRS is not installed: no answer could be kept."""
+    if find_spec("fsrs") is None:
+        raise missing_extra("solving your mistakes", "fsrs", "coach")
+
+
 def record(database: Database, stored: Stored, grade: int, seconds: float, now: int) -> int:
     """Keep an answer, and when the item is due again, in seconds since 1970."""
-    try:
-        import fsrs
-    except ImportError as error:
-        raise missing_extra("kibitz coach train", "fsrs", "coach") from error
+    need_scheduler()
+    import fsrs
+
     card = fsrs.Card.from_json(stored.card) if stored.card else fsrs.Card(card_id=stored.number)
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     scheduler = fsrs.Scheduler(enable_fuzzing=False)
@@ -149,6 +155,7 @@ class Training:
 
     def run(self, items: list[Stored]) -> None:
         """Ask until the items, or the lines, end."""
+        need_scheduler()
         for number, stored in enumerate(items, start=1):
             self._tell(f"{number} of {len(items)}: find a good move.")
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,6 +144,53 @@ def test_figures_open_their_examples_and_openings_are_walked(tab: Tab, coach: Se
     wait(tab, "document.querySelector('.explorer tbody').innerText.includes('c4')")  # still there
 
 
+def test_what_solving_lacks_is_said_before_a_question(
+    tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "games.db")
+    (tmp_path / "sitecustomize.py").write_text("import sys\n\nsys.modules['fsrs'] = None\n")
+    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    (tmp_path / "files").mkdir()
+    server = Server(tmp_path / "files", "--database", str(tmp_path / "games.db"))
+    try:
+        show(tab, server, "coach")
+        said = "document.querySelector('.outcome').innerText"
+        wait(tab, f"{said}.includes(\"pip install 'kibitz[coach]'\")")
+        assert tab.js("document.querySelector('.reasons').innerText") == ""
+        assert "Hint" not in tab.js("document.querySelector('#view').innerText")
+        press(tab, "What costs you points")
+        wait(tab, "document.querySelectorAll('.figure').length > 3")  # needs no more than it has
+    finally:
+        server.stop()
+
+
+def test_a_database_that_cannot_be_read_is_not_taken_for_none(tab: Tab, tmp_path: Path) -> None:
+    (tmp_path / "games.db").write_bytes(b"of another kind" * 500)
+    (tmp_path / "files").mkdir()
+    server = Server(tmp_path / "files", "--database", str(tmp_path / "games.db"))
+    try:
+        show(tab, server, "coach")
+        shown = "document.querySelector('#view .right').innerText"
+        wait(tab, f"{shown}.includes('a damaged database')")  # stays, unlike the message above it
+        press(tab, "What costs you points")
+        wait(tab, "!document.querySelector('.profile').hidden")
+        text = tab.js(shown)
+        assert "No games yet" not in text
+        assert "Analyse the games" not in text
+    finally:
+        server.stop()
+
+
+def test_keys_stay_where_they_are_while_a_deck_is_read_anew(tab: Tab, coach: Server) -> None:
+    show(tab, coach, "coach")
+    wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+    tab.js("document.querySelector('[data-deck=opponent]').focus()")
+    tab.js("document.activeElement.click()")
+    wait(tab, "document.querySelector('[data-deck=opponent]').ariaPressed === 'true'")
+    assert tab.js("document.activeElement.dataset.deck") == "opponent"
+
+
 def test_games_are_added_and_analysed_from_the_page(tab: Tab, tmp_path: Path) -> None:
     server = Server(tmp_path, "--database", str(tmp_path / "new.db"))
     try:
@@ -157,11 +205,15 @@ def test_games_are_added_and_analysed_from_the_page(tab: Tab, tmp_path: Path) ->
           files.items.add(new File([{json.dumps(text)}], "games.pgn"));
           document.querySelector('#view input[type=file]').files = files.files;
         }})()""")
+        press(tab, "Openings")
+        wait(tab, "document.querySelector('.openings').innerText.includes('no games yet')")
         press(tab, "Add")
         wait(tab, "document.querySelector('.toast').innerText.includes('whose games')")
         choose(tab, "Your name", NAME)
         press(tab, "Add")
         wait(tab, "document.querySelector('.toast').innerText.startsWith('10 new')")
+        wait(tab, "document.querySelector('.explorer tbody').innerText.includes('e4')")
+        press(tab, "Solve")
         press(tab, "Analyse the games")
         wait(
             tab,

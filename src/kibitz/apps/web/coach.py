@@ -33,9 +33,17 @@ from kibitz.coach.profile import (
     findings,
     played_games,
 )
-from kibitz.coach.train import Stored, answered, board_of, due_items, stored_items, when
+from kibitz.coach.train import (
+    Stored,
+    answered,
+    board_of,
+    due_items,
+    need_scheduler,
+    stored_items,
+    when,
+)
 from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
-from kibitz.core.errors import InputError
+from kibitz.core.errors import InputError, MissingExtraError
 from kibitz.core.journal import with_lock
 from kibitz.engine.people import People
 from kibitz.position.board import Board, Side
@@ -80,14 +88,14 @@ class OwnGames:
     def summary(self) -> dict[str, Any]:
         """Games, and what is due of each deck; all zero where there is no database yet."""
         if not self.path.exists():
-            return {"games": 0, "analysed": 0, "names": [], "decks": {}, **self._work()}
+            return {"games": 0, "analysed": 0, "names": [], "decks": {}, **self._now()}
         with self._open() as database:
             return {
                 "games": database.count("games"),
                 "analysed": database.count("analyses"),
                 "names": database.names(),
                 "decks": {deck: _standing(database, deck) for deck in DECKS},
-                **self._work(),
+                **self._now(),
             }
 
     def add(self, text: str, player: str) -> dict[str, Any]:
@@ -133,8 +141,8 @@ class OwnGames:
             stderr=self._said,
         )
 
-    def _work(self) -> dict[str, Any]:
-        """Whether an analysis runs, and why it failed if it did."""
+    def _now(self) -> dict[str, Any]:
+        """Whether an analysis runs, why it failed if it did, and what solving needs and lacks."""
         process, said = self._analysis, self._said
         code = 0 if process is None else process.poll()
         error = ""
@@ -142,7 +150,12 @@ class OwnGames:
             said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()
             error = names_only(lines[-1].removeprefix("kibitz: error: ")) if lines else "it ended"
-        return {"analysing": code is None, "error": error}
+        missing = ""
+        try:
+            need_scheduler()
+        except MissingExtraError as lacking:
+            missing = str(lacking)
+        return {"analysing": code is None, "error": error, "missing": missing}
 
     def close(self) -> None:
         """End an analysis; what it has finished is kept."""

@@ -41,7 +41,7 @@ export class Coach {
     this.status = html("p", { class: "outcome", "aria-live": "polite" });
     this.hints = html("ul", { class: "plain" });
     this.reasons = html("div", { class: "reasons", "aria-live": "polite" });
-    this.decks = html("div", { class: "row" });
+    this.decks = html("div", { class: "row" }, ...DECKS.map(([deck, text]) => button(text, () => ((this.#state.deck = deck), this.#ask()), { "data-deck": deck })));
     this.made = {
       hint: button("Hint", () => this.#hint()), solution: button("Solution", () => this.#answer(null)), next: button("Next", () => this.#ask(), { class: "accent" }), back: button("Back to the game", () => this.#toGame(this.#verdict.game, this.#verdict.ply)),
     };
@@ -71,16 +71,20 @@ export class Coach {
   // --- how it stands ---------------------------------------------------------------------------
 
   async #stands(changes = {}) {
-    const now = await guarded(() => ask("coach", changes));
-    if (!now) return;
-    this.now = now;
+    const before = this.now;
+    let failure = "";
+    const now = await ask("coach", changes).catch((error) => void (failure = error.message));
     clearTimeout(this.#timer);
-    if (now.analysing) this.#timer = setTimeout(() => this.#look(), AGAIN);
-    if (now.error) toast(now.error);
-    this.decks.replaceChildren(...DECKS.map(([deck, text]) => {
-      const { due = 0, items = 0 } = now.decks[deck] ?? {};
-      return button(`${text}: ${due} due of ${items}`, () => ((this.#state.deck = deck), this.#ask()), { "aria-pressed": String(deck === this.#state.deck), "data-deck": deck });
-    }));
+    if ((now ?? before)?.analysing && this.element.isConnected) this.#timer = setTimeout(() => this.#look(), AGAIN);
+    if (failure) toast(failure);
+    if (!now) return void (before || (this.counts.textContent = failure));
+    this.now = now;
+    if (now.error && now.error !== before?.error) toast(now.error);
+    for (const [number, [deck, text]] of DECKS.entries()) {
+      const { due = 0, items = 0 } = now.decks[deck] ?? {}, shown = this.decks.children[number];
+      shown.textContent = `${text}: ${due} due of ${items}`;
+      shown.setAttribute("aria-pressed", String(deck === this.#state.deck));
+    }
     this.intro.hidden = now.games > 0;
     this.counts.textContent = now.games ? `${now.games} ${now.games === 1 ? "game" : "games"} of ${now.names.join(", ")}, ${now.analysed} analysed` : "";
     this.analysis.hidden = now.games === 0 || (now.analysed >= now.games && !now.analysing);
@@ -94,14 +98,14 @@ export class Coach {
   async #look() {
     await this.#stands();
     const waits = this.#state.mode === "train" && !this.#question && !this.#verdict;
-    if (waits && this.now.decks[this.#state.deck]?.due) await this.#ask();
+    if (waits && this.now?.decks[this.#state.deck]?.due) await this.#ask();
   }
 
   #addGames() {
-    this.intro = html("p", {}, "No games yet. In a terminal, ", html("code", {}, "kibitz coach add lichess:NAME"), " or ", html("code", {}, "kibitz coach add chesscom:NAME"), " fetches yours. A PGN file can be added here:");
+    this.intro = html("p", { hidden: true }, "No games yet. In a terminal, ", html("code", {}, "kibitz coach add lichess:NAME"), " or ", html("code", {}, "kibitz coach add chesscom:NAME"), " fetches yours. A PGN file can be added here:");
     this.counts = html("p", { class: "facts", role: "status" });
     this.working = html("progress", { hidden: true, "aria-label": "Analysis of the games" });
-    this.analysis = button("Analyse the games", () => this.#stands({ analyse: !this.now.analysing }));
+    this.analysis = button("Analyse the games", () => this.#stands({ analyse: !this.now.analysing }), { hidden: true });
     const name = field("Your name in the games", { type: "text", autocomplete: "off" }), file = field("PGN file", { type: "file", accept: ".pgn" });
     const add = button("Add", () => guarded(async () => {
       const [chosen] = file.input.files;
@@ -113,6 +117,7 @@ export class Coach {
       }
       toast(Object.entries(added).map(([what, count]) => `${count} ${what}`).join(", ") || "No game is in this file.", "note");
       await this.#stands();
+      if (this.#state.mode !== "train" || !(this.#question || this.#verdict)) await this.#enter(this.#state.mode, false);
     }));
     this.games.append(this.intro, html("div", { class: "row" }, this.counts, this.working, this.analysis), html("details", {}, html("summary", {}, "Add games"), html("div", { class: "row" }, name.element, file.element, add)));
   }
@@ -149,7 +154,7 @@ export class Coach {
     this.reasons.replaceChildren();
     this.made.back.hidden = this.made.next.hidden = true;
     await this.#stands();
-    const { deck } = this.#state, question = this.now?.games ? await guarded(() => ask("question", { deck })) : null;
+    const { deck } = this.#state, question = this.now?.games && !this.now.missing ? await guarded(() => ask("question", { deck })) : null;
     this.made.hint.hidden = this.made.solution.hidden = this.moves.element.hidden = !question;
     if (!question) return this.#nothing();
     const { fen, moves, chess960 } = question.place;
@@ -169,6 +174,7 @@ export class Coach {
   #nothing() {
     const standing = this.now?.decks[this.#state.deck];
     this.#load({ fen: START, nodes: [] });
+    if (this.now?.missing) return this.#say(this.now.missing, "bad");
     if (!this.now?.games) return this.#say("");
     if (!standing?.items) return this.#say(this.now.analysed ? "Nothing to solve in the games that are analysed." : "Analyse the games first: that finds what to solve.");
     return this.#say(`Nothing is due now.${standing.next ? ` The next comes ${standing.next}.` : ""}`, "good");
@@ -228,7 +234,8 @@ export class Coach {
   // --- what costs points -----------------------------------------------------------------------
 
   async #showProfile() {
-    if (!this.now?.analysed) return this.profile.replaceChildren(html("p", { class: "soft" }, "Analyse the games first: that finds what costs points."));
+    if (!this.now) return this.profile.replaceChildren();
+    if (!this.now.analysed) return this.profile.replaceChildren(html("p", { class: "soft" }, "Analyse the games first: that finds what costs points."));
     if (!this.profile.childElementCount) this.profile.replaceChildren(html("p", { class: "soft" }, "counting …"));
     const found = await guarded(() => ask("profile"));
     if (!found) return undefined;

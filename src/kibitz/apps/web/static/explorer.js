@@ -13,6 +13,7 @@ const COLUMNS = [["Move", ""], ["Games", ""], ["Results", "White wins, draws, Bl
 export class Explorer {
   #shown = ""; // what the table is of
   #text = ""; // a PGN that was given
+  #version = 0; // of what the games are: others may have been added or opened
 
   constructor(tree) {
     this.tree = tree;
@@ -34,14 +35,20 @@ export class Explorer {
       const { source } = panelState("explorer");
       if ([...this.source.select.options].some((one) => one.value === source)) this.source.select.value = source;
     }
+    this.#renew();
+  }
+
+  /** The same position in games that are others by now. */
+  #renew() {
+    this.#version++;
     this.show();
   }
 
   /** Look into a PGN text of several games, too. */
   offer(text) {
     this.#text = text;
-    this.source.select.querySelector("[value=text]")?.remove();
-    this.source.select.append(html("option", { value: "text" }, "The games that were opened"));
+    if (!this.source.select.querySelector("[value=text]")) this.source.select.append(html("option", { value: "text" }, "The games that were opened"));
+    this.#renew();
   }
 
   get #wanted() {
@@ -52,7 +59,7 @@ export class Explorer {
 
   async show() {
     if (!this.element.isConnected || this.element.closest("details:not([open])")) return;
-    const place = this.tree.place(), key = JSON.stringify([this.source.value, place, this.#text.length]);
+    const place = this.tree.place(), key = JSON.stringify([this.source.value, place, this.#version]);
     if (key === this.#shown) return;
     this.#shown = key;
     let moves = [], text = "";
