@@ -122,3 +122,58 @@ def test_panels_are_after_a_reload_as_they_were(tab: Tab, server: Server) -> Non
     )
     show(tab, server, "analyse", keep=True)
     wait(tab, f"{state} === {json.dumps(before)}")
+
+
+def test_openings_follow_the_games_that_are_opened(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    unfold(tab, "Openings")
+    games = GAMES.replace('"*"', '"1/2-1/2"').replace(" *", " 1/2-1/2")
+    paste(tab, games)
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    choose(tab, "From", "text")
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('d4')")
+    paste(tab, games.replace("1. d4 d5", "1. c4 c5"))  # as long as the other text
+    wait(tab, "document.querySelector('.explorer tbody').innerText.includes('c4')")
+    assert not any("d4" in text for text in texts(tab, ".explorer tbody th"))
+    assert tab.js("document.querySelector('.openings select').value") == "text"
+
+
+def test_an_annotation_takes_the_place_of_no_other_game(tab: Tab, server: Server) -> None:
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        setTimeout(() => send.call(this, text), text.includes('"do":"annotate"') ? 1500 : 0);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "analyse")
+    paste(tab, GAMES.split("\n\n[Event")[0])
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    press(tab, "Review")
+    press(tab, "New")
+    type_move(tab, "d4")
+    wait(tab, "document.querySelector('#toasts').innerText.includes('annotation')")
+    moves_are(tab, "d4")
+    press(tab, "Show it", "#toasts")
+    wait(tab, "document.querySelector('.keys:not([hidden]) .move')")
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def test_an_annotation_is_followed_over_a_reload(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    paste(tab, GAMES.split("\n\n[Event")[0])
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    press(tab, "Annotate")
+    choose(tab, "Nodes", "100000", "dialog")
+    press(tab, "Annotate", "dialog")
+    wait(tab, "document.querySelector('.progress progress')")
+    show(tab, server, "analyse", keep=True)
+    wait(tab, "document.querySelector('.progress a')")
+    assert tab.js("document.querySelector('.moves .blunder')") is not None
+
+
+def test_texts_and_addresses_that_were_cut_are_answered(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    tab.js("document.querySelector('textarea').value = '[White \"\\ud83d\"]\\n\\n1. e4 e5 *'")
+    press(tab, "Open")
+    moves_are(tab, "e4", "e5")
+    tab.js("location.hash = '#analyse/%E0%A4'")
+    wait(tab, "document.querySelector('#toasts').innerText.includes('was it cut?')")

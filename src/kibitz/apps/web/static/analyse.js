@@ -13,10 +13,19 @@ import { keep, keepHeight, keepHere, keepOpen, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
 import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
 
-const STORE = "kibitz-analysis", ENGINES = "kibitz-engines";
+const STORE = "kibitz-analysis", ENGINES = "kibitz-engines", JOB = "kibitz-annotation";
 const TOO_LONG = "The browser has no room left for this game: it will be lost on a reload. Save it as PGN.";
 const REVIEW_NODES = 5000;
+const CUT = "This address holds no position that can be read: was it cut?";
 const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
+
+function decoded(address) {
+  try {
+    return decodeURIComponent(address);
+  } catch {
+    throw new Error(CUT);
+  }
+}
 
 export class Analyse {
   #visited = ""; // the address that was followed last
@@ -306,18 +315,47 @@ export class Analyse {
     await this.#annotated({ level: level.value, nodes: Number(nodes.input.value) });
   }
 
-  async #annotated(how, then = () => {}) {
-    const { saved } = this.tree;
+  async #annotated(how, reviewed = false) {
+    const { saved } = this.tree, line = this.#line;
     const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), ...how }));
-    if (facts) followJob(this.progress, facts, (game) => (this.load({ ...game, saved }, true), then()));
+    if (facts) this.#follow(facts, { job: facts.job, saved, line, reviewed });
+  }
+
+  /** The game's own moves: by them an annotation knows whether its game is still the one that is shown. */
+  get #line() {
+    return [this.tree.root.fen, ...this.tree.main().slice(1).map((node) => node.uci)].join(" ");
+  }
+
+  /** Follow an annotation, over a reload, too; a game that is shown in the place of its own by then stays. */
+  #follow(facts, begun) {
+    const { saved, line, reviewed } = begun;
+    keepHere(JOB, begun);
+    followJob(this.progress, facts, (game) => {
+      keepHere(JOB, null);
+      const show = () => (this.load({ ...game, saved }, true), reviewed && this.#toKeyMoment());
+      if (this.#line === line) return show();
+      const done = new Tree();
+      done.load({ ...game, saved });
+      saveGame(done);
+      return toast("The annotation of the game before is done: it is among the saved games.", "note", ["Show it", () => this.replace(done.kept())]);
+    });
+  }
+
+  async #followAgain() {
+    const begun = await kept(JOB);
+    const facts = begun && (await ask("job", { job: begun.job }).catch(() => null));
+    if (facts?.game || facts?.state === "running") this.#follow(facts, begun);
+    else if (begun) keepHere(JOB, null);
+  }
+
+  #toKeyMoment() {
+    this.tree.go(this.keyMoments.nodes[0] ?? this.tree.root);
+    this.panels[0].toggle(true);
   }
 
   /** Search the whole game, then show where it turned, the first such moment at once, and what the engine sees there. */
   async review() {
-    await this.#annotated({ nodes: REVIEW_NODES }, () => {
-      this.tree.go(this.keyMoments.nodes[0] ?? this.tree.root);
-      this.panels[0].toggle(true);
-    });
+    await this.#annotated({ nodes: REVIEW_NODES }, true);
   }
 
   // --- what survives a reload ------------------------------------------------------------------
@@ -348,6 +386,7 @@ export class Analyse {
       this.panels[number].toggle(on);
     });
     await this.visit();
+    this.#followAgain(); // the view is there before the server answers
   }
 
   /** Go to the position that the address names, in this game or instead of it; whether there was one to go to. */
@@ -359,7 +398,7 @@ export class Analyse {
       const pgn = await guarded(async () => (await import("./share.js")).gameOf(address));
       return pgn ? this.read(pgn) : false;
     }
-    const text = names ? await guarded(() => decodeURIComponent(address)) : "";
+    const text = names ? await guarded(() => decoded(address)) : "";
     const fen = text?.split("/").slice(1).join("/").replaceAll("_", " ");
     if (!fen || fen === this.tree.at.fen) return false;
     const nodes = [this.tree.root];

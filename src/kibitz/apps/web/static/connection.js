@@ -6,6 +6,9 @@ const LONGEST = 1e6; // bytes of a request; the server ends the connection after
 const MOST_EARLY = 8;
 const ONCE = new Set(["annotate", "addgames"]); // requests that are not sent again
 
+/** JSON of a request; a text that was cut within a letter would make all of it unreadable. */
+const packed = (request) => JSON.stringify(request, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+
 class Connection extends EventTarget {
   #socket = null;
   #number = 0;
@@ -29,7 +32,7 @@ class Connection extends EventTarget {
     socket.onopen = () => {
       this.#pause = 250;
       this.#set("open");
-      for (const [number, one] of this.#open) socket.send(JSON.stringify({ id: number, ...one.request }));
+      for (const [number, one] of this.#open) socket.send(packed({ id: number, ...one.request }));
       this.dispatchEvent(new Event("open"));
     };
     socket.onmessage = (event) => this.#take(JSON.parse(event.data));
@@ -92,11 +95,11 @@ class Connection extends EventTarget {
   ask(name, fields = {}) {
     const number = ++this.#number;
     const request = { do: name, ...fields };
-    const size = new Blob([JSON.stringify(request)]).size;
+    const size = new Blob([packed(request)]).size;
     if (size > LONGEST) return Promise.reject(new Error(`This is too long to send (${(size / 1e6).toFixed(1)} MB, at most 1 MB). Put the file into a folder that kibitz web is started with, and open it by "Files".`));
     return new Promise((resolve, reject) => {
       this.#open.set(number, { request, resolve, reject });
-      if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ id: number, ...request }));
+      if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(packed({ id: number, ...request }));
     });
   }
 
