@@ -494,3 +494,9 @@ def test_a_shell_completes_commands(capsys: pytest.CaptureFixture[str], tmp_path
     )
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["annotate"]
+
+
+def test_a_seed_of_thousands_of_digits_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["technique", "KQK", "--player", "material", "--nodes", "1", "--games", "1"]
+    assert commands.main([*words, "--seed", "9" * 5000]) == 2
+    assert "Traceback" not in capsys.readouterr().err

@@ -130,12 +130,16 @@ def _is_path(hint: object) -> bool:
     return _has_type(hint, Path, Place)
 
 
+MOST_DIGITS = 40  # of a seed, more than any has; Python reads no number of thousands
+
+
 def note_seed(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Tell results the seed of a command, given or usual, before it runs."""
     for argument in arguments:
         if "--seed" in argument.names:
             given = argument.tokens[-1].value if argument.tokens else argument.field_info.default
-            use_seed(int(given) if str(given).isdecimal() else given)
+            digits = str(given)  # of what is no number the command itself will speak
+            use_seed(int(digits) if digits.isdecimal() and len(digits) < MOST_DIGITS else given)
 
 
 # --- printing -------------------------------------------------------------------------------------
