@@ -154,10 +154,10 @@ class Searches:
         with ThreadPoolExecutor(self._count, "analyse") as pool:
             futures = [pool.submit(one) for one in work]
             try:
-                yield from (one.result() for one in futures)
+                yield from (future.result() for future in futures)
             finally:
-                for one in futures:
-                    one.cancel()
+                for future in futures:
+                    future.cancel()
 
 
 def analyse(

@@ -178,7 +178,7 @@ def _is_pgn(place: Place) -> bool:
 
 def _count(files: Sequence[Place]) -> int | None:
     """How many games files seem to have; not asked of what is far away."""
-    if not all(isinstance(one, Path) and one.is_file() for one in files):
+    if not all(isinstance(file, Path) and file.is_file() for file in files):
         return None
     lines = chain.from_iterable(map(read_lines, files))
     return sum(line.startswith("[Event ") for line in lines) or None

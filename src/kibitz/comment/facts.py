@@ -231,9 +231,9 @@ def is_unsafe(board: chess.Board, square: int) -> bool:
     if not is_defended(board, square):
         return True
     return any(
-        WORTH[board.piece_type_at(one) or 6] < stands.worth
-        for one in attackers
-        if board.piece_type_at(one) != chess.KING
+        WORTH[board.piece_type_at(attacker) or 6] < stands.worth
+        for attacker in attackers
+        if board.piece_type_at(attacker) != chess.KING
     )
 
 
@@ -299,7 +299,7 @@ def mate_pattern(board: chess.Board) -> str:
     own = board.occupied_co[board.turn]
     checkers = [unit(board, square) for square in board.checkers()]
     if all(square in chess.SquareSet(own) for square in around) and any(
-        one.kind == chess.KNIGHT for one in checkers
+        checker.kind == chess.KNIGHT for checker in checkers
     ):
         return "smothered"
     if len(checkers) == 2:
@@ -307,7 +307,8 @@ def mate_pattern(board: chess.Board) -> str:
     home = 0 if board.turn else 7
     step = 1 if board.turn else -1
     if king >> 3 != home or not any(
-        one.square >> 3 == home and one.kind in (chess.ROOK, chess.QUEEN) for one in checkers
+        checker.square >> 3 == home and checker.kind in (chess.ROOK, chess.QUEEN)
+        for checker in checkers
     ):
         return ""
     front = [square for square in around if square >> 3 == home + step]

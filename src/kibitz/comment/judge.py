@@ -57,9 +57,9 @@ class Seen:
 def seen(board: chess.Board, report: Report) -> Seen:
     """A search's report in python-chess's moves."""
     lines = [
-        Seen(score, value_of(score), as_queens(board, [_made(board, move) for move in one.moves]))
-        for one in report.lines[:2]
-        for score in [one.common or one.score]
+        Seen(score, value_of(score), as_queens(board, [_made(board, move) for move in line.moves]))
+        for line in report.lines[:2]
+        for score in [line.common or line.score]
     ]
     # Alpha-beta has no priors.
     priors = {_made(board, one.move): one.prior for one in report.moves if one.prior}

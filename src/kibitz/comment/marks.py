@@ -83,9 +83,9 @@ def put_mark(node: chess.pgn.ChildNode, mark: Label, grade: Grade | None) -> str
     That of a bad move stands in place of another one for how good it is, praise only where nobody
     else has judged the move.
     """
-    judged = any(1 <= one <= 6 for one in node.nags)
+    judged = any(1 <= nag <= 6 for nag in node.nags)
     if mark is not Label.NONE:
-        node.nags = {one for one in node.nags if not 1 <= one <= 6} | {int(mark)}
+        node.nags = {nag for nag in node.nags if not 1 <= nag <= 6} | {int(mark)}
     if grade is None or (grade.nag and judged):
         return ""
     node.nags |= {grade.nag} - {0}
@@ -119,8 +119,8 @@ def put_words(
 
 def _drawn(arrows: Iterable[chess.svg.Arrow]) -> str:
     """Coloured squares and arrows as commands: [%csl Ye4] [%cal Gg1f3,Rd8h4]."""
-    squares = [one.pgn() for one in arrows if one.tail == one.head]
-    lines = [one.pgn() for one in arrows if one.tail != one.head]
+    squares = [arrow.pgn() for arrow in arrows if arrow.tail == arrow.head]
+    lines = [arrow.pgn() for arrow in arrows if arrow.tail != arrow.head]
     parts = (
         f"[%csl {','.join(squares)}]" * bool(squares),
         f"[%cal {','.join(lines)}]" * bool(lines),
@@ -183,7 +183,7 @@ def _line(
         if later is None or any(words[1:]):
             break
         claims = worth_saying(later, memory, speaker.level, 1)
-        points = [one for one in claims if type(one).__module__.endswith(".tactical")]
+        points = [claim for claim in claims if type(claim).__module__.endswith(".tactical")]
         if points:
             words[number] = speaker.told(later, points)
         later = later.later()

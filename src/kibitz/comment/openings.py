@@ -49,4 +49,6 @@ def _digest(board: chess.Board) -> str:
 def _known() -> dict[str, Opening]:
     packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
     lines = lzma.decompress(packed).decode().splitlines()
-    return {digest: Opening(eco, name) for digest, eco, name in (one.split("\t") for one in lines)}
+    return {
+        digest: Opening(eco, name) for digest, eco, name in (line.split("\t") for line in lines)
+    }

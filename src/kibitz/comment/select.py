@@ -341,6 +341,6 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
         return [one for one in worth_saying(scene, Memory(), level, 1) if is_a_reason(one, scene)]
     for soft in (False, True):
         claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
-        if found := [one for one in claims if is_a_reason(one, scene)][:most]:
+        if found := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
             return found
     return []

@@ -124,18 +124,18 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         and not any(is_hard(one) for one in (*reply, *better, *causes[:1]))
     ):
         return Selection()
-    explained = any(_explains(one) for one in causes[:1])
+    explained = any(_explains(cause) for cause in causes[:1])
     solid = any(isinstance(one, SOLID) for one in better)
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
         # Too little to be named as better without something that is won or kept by it.
-        lines = [one for one in lines if not isinstance(one, fault.Better)]
-    elif solid and any(_explains(one) for one in lines):
-        causes = [one for one in causes if _explains(one)]  # what was missed says it all
+        lines = [line for line in lines if not isinstance(line, fault.Better)]
+    elif solid and any(_explains(line) for line in lines):
+        causes = [cause for cause in causes if _explains(cause)]  # what was missed says it all
     mates = any(isinstance(one, outcomes.MatesLater) for one in better)
-    if mates or any(isinstance(one, fault.MissesMate) for one in lines):
+    if mates or any(isinstance(line, fault.MissesMate) for line in lines):
         decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
-        causes = [one for one in causes if isinstance(one, decide)]
-    stale = any(isinstance(one, fault.Stalemates) for one in causes)
+        causes = [cause for cause in causes if isinstance(cause, decide)]
+    stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
     said = (*causes[:1], *([turn] if turn else []), *lines)
     return Selection(said, tuple(better), tuple(reply))
@@ -148,7 +148,7 @@ def _explains(claim: Claim) -> bool:
 
 def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     """The claims that explain a bad move: a plan only where nothing more tangible does."""
-    hard = [one for one in claims if is_hard(one) or kind_of(one) in FORCING]
+    hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
     if hard or mark_of(scene) is Label.INACCURACY:
         return hard
     return list(claims)
@@ -165,7 +165,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
 
 def _brief(claims: list[Claim]) -> list[Claim]:
     """Some reasons, without those that a line would keep apart from the first."""
-    lines = [bool(vars(one).get("line")) for one in claims]
+    lines = [bool(vars(claim).get("line")) for claim in claims]
     return (
         claims[:1]
         if any(lines[:1])

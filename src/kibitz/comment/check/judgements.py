@@ -159,7 +159,7 @@ class FileIs(Statement):
     def shown(self, at: View) -> str:
         """Which pawns are on it."""
         pawns = chess.SquareSet(at.board.pawns & chess.BB_FILES[self.file])
-        names = ", ".join(chess.square_name(one) for one in pawns)
+        names = ", ".join(chess.square_name(pawn) for pawn in pawns)
         return (
             f"pawns on {names}" if names else f"no pawn on the {chess.FILE_NAMES[self.file]}-file"
         )
@@ -183,7 +183,7 @@ class Bishops(Statement):
 
     def shown(self, at: View) -> str:
         """Where the bishops are."""
-        names = [chess.square_name(one) for one in chess.scan_forward(at.board.bishops)]
+        names = [chess.square_name(square) for square in chess.scan_forward(at.board.bishops)]
         return f"bishops on {', '.join(names)}" if names else "there is no bishop"
 
 

@@ -222,7 +222,7 @@ def read_attacks(hit: Hit) -> Made:
     if by is None:
         return
     targets = [_thing(hit.match, name, _against(by)) for name in ("one", "two")]
-    things = tuple(one for one in targets if one is not None)
+    things = tuple(target for target in targets if target is not None)
     if things and things[0] is targets[0]:
         yield said.Attacks(by, things), True
 

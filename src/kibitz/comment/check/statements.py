@@ -178,11 +178,11 @@ class Pinned(Statement):
     def true_in(self, at: View) -> bool | None:
         """A pin to the king is one; one to something else is as its speaker sees it."""
         squares = self.piece.on(at.board)
-        if any(at.board.is_pinned(bool(at.board.color_at(one)), one) for one in squares):
+        if any(at.board.is_pinned(bool(at.board.color_at(square)), square) for square in squares):
             return True
         if self.to_king:
             return False
-        return None if any(_is_in_line(at.board, one) for one in squares) else False
+        return None if any(_is_in_line(at.board, square) for square in squares) else False
 
     def shown(self, at: View) -> str:
         """That there is no pin, or that there is."""
@@ -219,7 +219,7 @@ class Guarded(Statement):
         """That nothing guards it, or what does."""
         (square, *_) = self.piece.on(at.board)
         guards = at.board.attackers(bool(at.board.color_at(square)), square)
-        names = ", ".join(chess.square_name(one) for one in guards)
+        names = ", ".join(chess.square_name(guard) for guard in guards)
         return (
             f"nothing guards the {self.piece}" if at.positive else f"guarded from {names or 'afar'}"
         )

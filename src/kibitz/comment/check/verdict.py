@@ -253,7 +253,7 @@ class Checked:
 
     def facts(self) -> dict[str, object]:
         """The sums and the sentences, as JSON has them."""
-        return {**self.tally.facts(), "findings": [one._asdict() for one in self.findings]}
+        return {**self.tally.facts(), "findings": [finding._asdict() for finding in self.findings]}
 
 
 def searching(engine: Engine, nodes: int = NODES) -> Search:

@@ -35,7 +35,9 @@ class Weights(NamedTuple):
 
 def stands(board: chess.Board, *pieces: Unit) -> bool:
     """Whether pieces stand where they are said to."""
-    return all(board.piece_at(one.square) == chess.Piece(one.kind, one.white) for one in pieces)
+    return all(
+        board.piece_at(piece.square) == chess.Piece(piece.kind, piece.white) for piece in pieces
+    )
 
 
 def is_between(square: int, first: int, second: int) -> bool:

@@ -232,7 +232,7 @@ def _rooks(board: chess.Board, white: bool) -> tuple[int, int, int, int, int] | 
         return None
     rooks = [list(board.pieces(chess.ROOK, side)) for side in (white, not white)]
     pawns, kings = list(board.pieces(chess.PAWN, white)), [board.king(white), board.king(not white)]
-    if [len(one) for one in rooks] != [1, 1] or len(pawns) != 1 or board.pawns.bit_count() != 1:
+    if [len(rook) for rook in rooks] != [1, 1] or len(pawns) != 1 or board.pawns.bit_count() != 1:
         return None
     turn = RELATIVE[white]
     own, other = kings
@@ -284,7 +284,7 @@ def _is_wrong(board: chess.Board, white: bool) -> bool:
     king, own = board.king(not white), board.occupied_co[white]
     if own != pawns | bishops | board.pieces_mask(chess.KING, white) or not (pawns and bishops):
         return False
-    files = {one & 7 for one in chess.scan_forward(pawns)}
+    files = {square & 7 for square in chess.scan_forward(pawns)}
     corner = chess.square(min(files), 7 if white else 0)
     light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[corner])
     right = bishops & (chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES)

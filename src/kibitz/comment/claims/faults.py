@@ -194,7 +194,7 @@ class AvoidsLoss(Claim):
         had = balance(scene.before, scene.mover)
         gain = force.gain(scene.after)
         enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
-        return enough and all(balance(one, scene.mover) >= had for one in scene.boards[-2:])
+        return enough and all(balance(board, scene.mover) >= had for board in scene.boards[-2:])
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def answer_line(scene: Scene) -> str:
     kept = (
         number
         for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
-        if all(balance(one, other) > had for one in boards[number : number + 2])
+        if all(balance(board, other) > had for board in boards[number : number + 2])
     )
     moves = (scene.other.move, *scene.other.follow)[: max(3, next(kept, 3))]
     return scene.after.variation_san(moves).replace(". ", ".")

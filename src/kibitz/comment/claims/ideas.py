@@ -116,7 +116,10 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
     before, mate = scene.before, scene.has.mate if scene.has else None
     if scene.taken or scene.move.promotion or before.is_check() or scene.after.is_check():
         return
-    if not any(before.gives_check(one) or before.is_capture(one) for one in before.legal_moves):
+    if not any(
+        before.gives_check(legal_move) or before.is_capture(legal_move)
+        for legal_move in before.legal_moves
+    ):
         return
     if mate is not None and -LONGEST_MATE <= mate < 0 and longest_defence(scene.after, -mate):
         yield Feature(quiet_killer, scene.mover, counts=(1,))
@@ -249,7 +252,7 @@ def opens_centre(scene: Scene) -> Iterator[Feature]:
     heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[white]
     if not scene.before.pawns & file or not heavy or not scene.after.queens:
         return
-    if all(one.king(not white) == king and not one.pawns & file for one in scene.boards[1:4]):
+    if all(board.king(not white) == king and not board.pawns & file for board in scene.boards[1:4]):
         yield Feature(opens_centre, white, square=king)
 
 

@@ -62,9 +62,9 @@ def _forks(scene: Scene) -> Iterator[Claim]:
     if by.kind == chess.KING:
         return
     targets = [
-        one
-        for one in units(scene.after, not scene.mover)
-        if is_worth_attacking(scene.after, by, one)
+        unit
+        for unit in units(scene.after, not scene.mover)
+        if is_worth_attacking(scene.after, by, unit)
     ]
     targets.sort(key=lambda one: -one.worth)
     yield Fork(by, tuple(targets))

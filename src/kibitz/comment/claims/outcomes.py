@@ -176,7 +176,7 @@ def drawn(scene: Scene) -> list[Draws]:
         if boards[-1].is_stalemate():
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
-            checks = [one.is_check() for one in boards[1::2]]
+            checks = [board.is_check() for board in boards[1::2]]
             if all(checks):
                 return [Draws("check", line)]
             forced = all(
@@ -199,7 +199,7 @@ def _follow(scene: Scene, plies: int) -> str:
 
 def _repeats(boards: list[chess.Board]) -> bool:
     last = boards[-1]
-    keys = [(one.board_fen(), one.turn, one.castling_rights) for one in boards]
+    keys = [(board.board_fen(), board.turn, board.castling_rights) for board in boards]
     return keys.count((last.board_fen(), last.turn, last.castling_rights)) > 1
 
 
@@ -247,8 +247,8 @@ def _attackers(board: chess.Board, white: bool) -> int:
     king = board.king(white)
     assert king is not None
     ring = chess.BB_KING_ATTACKS[king]
-    pieces = (one for one in units(board, not white) if one.kind not in (chess.PAWN, chess.KING))
-    return sum(bool(board.attacks_mask(one.square) & ring) for one in pieces)
+    pieces = (unit for unit in units(board, not white) if unit.kind not in (chess.PAWN, chess.KING))
+    return sum(bool(board.attacks_mask(piece.square) & ring) for piece in pieces)
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def running(scene: Scene) -> list[Runs]:
         left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
         if pawn.kind != chess.PAWN or left > NEARLY or not is_passed(end, pawn.square, white):
             continue
-        there = [one.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for one in boards]
+        there = [board.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for board in boards]
         first = there.index(True)
         taken = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
         if 0 < first < len(boards) - 2 and all(there[first:]) and not taken:

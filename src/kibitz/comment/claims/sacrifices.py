@@ -116,13 +116,13 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         moves = longest_defence(scene.after, -mate) or 0
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
-    found = _given_up(scene, piece)
+    given = _given_up(scene, piece)
     kept = force.gain(scene.before)
-    if found is None or kept is None:
+    if given is None or kept is None:
         return None
-    if kept <= -LEAST and 100 * _cost(found.lost, found.won) + kept < 100 * LEAST_GIVEN:
+    if kept <= -LEAST and 100 * _cost(given.lost, given.won) + kept < 100 * LEAST_GIVEN:
         return None  # as much was lost in any case
-    return found
+    return given
 
 
 def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
@@ -131,8 +131,8 @@ def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
         given = _given(scene)
         if given is not None:
             return _with_aim(scene, piece, *given)
-    found = (_offered(scene, take) for take in _takes(scene))
-    return next((one for one in found if one is not None), None)
+    offers = (_offered(scene, take) for take in _takes(scene))
+    return next((one for one in offers if one is not None), None)
 
 
 def _takes(scene: Scene) -> list[chess.Move]:
@@ -141,9 +141,9 @@ def _takes(scene: Scene) -> list[chess.Move]:
     takes = list(board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed]))
     gains = {move: gain for move in takes if (gain := force.gain(board, move)) is not None}
     best = force.best(board)
-    found = [move for move, gain in gains.items() if gain == max(gains.values())]
-    found += [best] if best is not None and best not in found else []
-    taken = ((move, taken_by(board, move)) for move in found)
+    most = [move for move, gain in gains.items() if gain == max(gains.values())]
+    most += [best] if best is not None and best not in most else []
+    taken = ((move, taken_by(board, move)) for move in most)
     return [move for move, piece in taken if piece is not None and piece.kind > chess.PAWN]
 
 

@@ -50,7 +50,9 @@ def _passed_pairs(board: chess.Board, white: bool) -> list[tuple[Unit, Unit]]:
         for square in board.pieces(chess.PAWN, white)
         if is_passed(board, square, white)
     ]
-    pairs = [(one, two) for one in pawns for two in pawns if two.square & 7 == (one.square & 7) + 1]
+    pairs = [
+        (pawn, two) for pawn in pawns for two in pawns if two.square & 7 == (pawn.square & 7) + 1
+    ]
     return [pair for pair in pairs if abs((pair[0].square >> 3) - (pair[1].square >> 3)) <= 1]
 
 
@@ -132,7 +134,7 @@ def opens_file(scene: Scene) -> Iterator[Feature]:
         return
     for file in range(2, 6):
         mask = chess.BB_FILES[file]
-        if scene.before.pawns & mask and not any(one.pawns & mask for one in scene.boards[1:4]):
+        if scene.before.pawns & mask and not any(board.pawns & mask for board in scene.boards[1:4]):
             yield Feature(opens_file, scene.mover, square=file)
 
 
@@ -313,7 +315,7 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
     assert king is not None
     ring = chess.BB_KING_ATTACKS[king]
     pieces = (one for one in units(board, white) if one.kind not in (chess.PAWN, chess.KING))
-    return [one for one in pieces if board.attacks_mask(one.square) & ring]
+    return [piece for piece in pieces if board.attacks_mask(piece.square) & ring]
 
 
 PIECE_FINDERS: dict[Finder, Weights] = {

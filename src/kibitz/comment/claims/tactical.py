@@ -40,7 +40,7 @@ class Fork(Claim):
             and stands(board, self.by, *self.targets)
             and self.by == scene.piece
             and not is_unsafe(board, self.by.square)
-            and all(is_worth_attacking(board, self.by, one) for one in self.targets)
+            and all(is_worth_attacking(board, self.by, target) for target in self.targets)
         )
 
 

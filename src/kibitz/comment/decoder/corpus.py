@@ -142,7 +142,7 @@ def examples_of(game: Game, table: Table, source: str = "", licence: str = "") -
     while nodes:
         node, before = nodes.pop()
         after = played(before, node.move)
-        nodes.extend((one, after) for one in reversed(node.variations))
+        nodes.extend((variation, after) for variation in reversed(node.variations))
         for raw in filter(None, (node.starting_comment, node.comment)):
             text, rule = cleaned(raw)
             fen = before.fen()

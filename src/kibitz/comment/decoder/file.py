@@ -176,8 +176,8 @@ class Decoder:
             return result
 
         ends = (self.tokens.piece_to_id(author_symbol(author)), LAST)
-        found = sample(next_logits, sampling, count, random, ends, self.card.longest)
-        return [str(self.tokens.decode(one)) for one in found]
+        samples = sample(next_logits, sampling, count, random, ends, self.card.longest)
+        return [str(self.tokens.decode(one)) for one in samples]
 
 
 # --- sampling -------------------------------------------------------------------------------------
@@ -301,15 +301,15 @@ def beam(
     done: list[tuple[float, list[int]]] = []
     for length in range(1, longest + 1):
         logits = next_logits(np.array([tokens for _, tokens in alive], np.int64))
-        found: list[tuple[float, list[int]]] = []
+        beams: list[tuple[float, list[int]]] = []
         for (score, tokens), row in zip(alive, logits, strict=True):
             logs = np.log(_softmax(row) + 1e-30)
             best = np.argsort(-logs, kind="stable")[: 2 * sampling.beams].tolist()
-            found += [(score + float(logs[token]), [*tokens, token]) for token in best]
-        found.sort(key=lambda one: -one[0])
+            beams += [(score + float(logs[token]), [*tokens, token]) for token in best]
+        beams.sort(key=lambda one: -one[0])
         penalty = ((5.0 + length) / 6.0) ** sampling.alpha
-        done += [(score / penalty, tokens) for score, tokens in found if tokens[-1] == last]
-        alive = [one for one in found if one[1][-1] != last][: sampling.beams]
+        done += [(score / penalty, tokens) for score, tokens in beams if tokens[-1] == last]
+        alive = [one for one in beams if one[1][-1] != last][: sampling.beams]
         most = ((5.0 + longest) / 6.0) ** sampling.alpha
         if not alive or (done and max(done)[0] >= alive[0][0] / most):
             break  # scores are below 0, so no text that is not done can become better

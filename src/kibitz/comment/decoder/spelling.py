@@ -33,15 +33,15 @@ def spelled(scene: Scene, comment: Comment) -> str:
 
 def proofs(scene: Scene, comment: Comment) -> list[tuple[Claim, Scene, tuple[Claim, ...]]]:
     """The claims of a comment, each with its scene and, for faults, the claims that say why."""
-    found: list[tuple[Claim, Scene, tuple[Claim, ...]]] = []
+    proved: list[tuple[Claim, Scene, tuple[Claim, ...]]] = []
     for claim in comment.claims:
         why: tuple[Claim, ...] = ()
         if isinstance(claim, (fault.Allows, fault.Overlooks)):
             why = comment.reply
         elif isinstance(claim, fault.Better):
             why = comment.better or keeps(scene)
-        found.append((claim, scene, why))
-    return found
+        proved.append((claim, scene, why))
+    return proved
 
 
 def keeps(scene: Scene) -> tuple[Claim, ...]:

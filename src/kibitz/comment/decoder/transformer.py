@@ -39,8 +39,8 @@ class Attention(nn.Module):
         query = self.query(x).view(batch, length, self.heads, -1).transpose(1, 2)
         both = self.key_value(memory).view(batch, memory.shape[1], 2, self.heads, -1)
         key, value = both.permute(2, 0, 3, 1, 4)
-        found = functional.scaled_dot_product_attention(query, key, value, mask)
-        result: Tensor = self.out(found.transpose(1, 2).reshape(batch, length, width))
+        attended = functional.scaled_dot_product_attention(query, key, value, mask)
+        result: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, width))
         return result
 
 

@@ -94,8 +94,12 @@ def quiz(node: chess.pgn.ChildNode, notation: Callable[[str], str]) -> dict[str,
     if not {2, 4} & node.nags:
         return {}
     told = GOOD.search(node.comment)
-    lines = (one for one in node.parent.variations if one is not node and "[%eval" in one.comment)
-    good = told[1].split(",") if told else [one.move.uci() for one in lines]
+    lines = (
+        variation
+        for variation in node.parent.variations
+        if variation is not node and "[%eval" in variation.comment
+    )
+    good = told[1].split(",") if told else [line.move.uci() for line in lines]
     board = node.parent.board()
     legal = {move.uci(): notation(board.san(move)) for move in board.legal_moves}
     good = [move for move in good if move in legal]

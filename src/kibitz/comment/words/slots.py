@@ -23,8 +23,8 @@ from kibitz.comment.words.language import Language
 def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dict[str, str]:
     """What stands in the braces of the texts for a claim."""
     slots = {"mover": language.sides[scene.mover], "other": language.sides[not scene.mover]}
-    for one in fields(claim):
-        slots |= _spelled(one.name, getattr(claim, one.name), language)
+    for field in fields(claim):
+        slots |= _spelled(field.name, getattr(claim, field.name), language)
     if isinstance(claim, merit.Threatens):
         taker = scene.after.piece_type_at(claim.step.move.from_square)
         slots["taker"] = language.pieces[taker or chess.PAWN]
@@ -159,7 +159,9 @@ def _spelled_feature(feature: Feature, language: Language) -> dict[str, str]:
     slots = _spelled("piece", feature.pieces[0], language) if feature.pieces else {}
     last = _spelled("piece", feature.pieces[-1], language) if feature.pieces else {}
     slots |= {"own": last.get("kind", ""), "by": last.get("piece", "")}
-    slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
+    slots["squares"] = language.joined(
+        [chess.square_name(piece.square) for piece in feature.pieces]
+    )
     if feature.square is not None:
         slots |= {
             "square": chess.square_name(feature.square),

@@ -90,7 +90,7 @@ class Speaker:
         """The cause, what was better, and what it means for the game."""
         told = any(isinstance(one, fault.Better) and not one.why for one in chosen.claims)
         texts = [self._fault(scene, claim, told) for claim in chosen.claims]
-        return " ".join(_capital(one) for one in texts)
+        return " ".join(_capital(text) for text in texts)
 
     def told_alone(self, scene: Scene, claim: Claim) -> str:
         """A claim as a comment of its own; empty where the language has no sentence for it."""
@@ -159,7 +159,7 @@ class Speaker:
     def predicate(self, claim: Claim, scene: Scene, unlike: str = "") -> str:
         """A claim as a predicate: "forks the king and the rook on a8"; not the verb of another."""
         texts, verb = self._forms(claim, scene), unlike.partition(" ")[0]
-        texts = tuple(one for one in texts if one.split()[0] != verb) or texts
+        texts = tuple(text for text in texts if text.split()[0] != verb) or texts
         slots = claim_slots(claim, scene, self.language)
         return self._varied(claim_key(claim, scene), texts).format(**slots)
 

@@ -219,7 +219,7 @@ def _turn(
     if form == "edge":
         names["side"] = language.sides[told.values[-1] > 0]
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
-    better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
+    better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
         better
         and form in ("", "decided")
@@ -233,7 +233,7 @@ def _turn(
 
 def _because(comment: Comment, teller: Teller) -> str:
     """Why the game turned, as a clause."""
-    kinds = {type(one) for one in comment.claims}
+    kinds = {type(claim) for claim in comment.claims}
     if AllowsMate in kinds:
         return teller.say("mated")
     won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
@@ -278,7 +278,7 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
         return teller.say("mate", winner=sides[not last.turn], **slots)
     if result not in ("1-0", "0-1"):
         kind = "drawn" if result == "1/2-1/2" else "open"
-        checks = [one.is_check() for one in boards[-1 : -2 * CHECKS : -2]]
+        checks = [board.is_check() for board in boards[-1 : -2 * CHECKS : -2]]
         if kind == "drawn" and last.is_repetition(3) and all(checks) and len(checks) == CHECKS:
             return teller.say("drawn.check", winner=sides[not last.turn], **slots)
         by_rule = {

@@ -102,13 +102,13 @@ def joined(texts: Sequence[str]) -> str:
     """A list in words: a, b und c; a clause before the last is ended by a comma."""
     if len(texts) < 2:
         return texts[0] if texts else ""
-    phrases = [one for one in texts if isinstance(one, Phrase)]
+    phrases = [text for text in texts if isinstance(text, Phrase)]
     if len(phrases) < len(texts):
-        comma = "," if any("," in one for one in texts[:-1]) else ""
+        comma = "," if any("," in text for text in texts[:-1]) else ""
         return f"{', '.join(texts[:-1])}{comma} und {texts[-1]}"
     forms = {}
     for case in CASES:
-        each = [one.forms[case] for one in phrases]
+        each = [phrase.forms[case] for phrase in phrases]
         forms[case] = f"{', '.join(each[:-1])} und {each[-1]}"
     return Phrase(forms["der"], forms | PLURAL)
 
