@@ -26,7 +26,7 @@ from kibitz.engine.people import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import parse_game
+from kibitz.position.pgn import parse_game, seconds_of
 from kibitz.search.report import Score
 
 SERIOUS = 0.1  # points that a move costs, from which on it is a mistake (Lichess's limit)
@@ -37,8 +37,7 @@ ALL = "all"
 PAST = 8  # plies that the networks of people see
 AHEAD, BEHIND = 0.75, 0.25  # expected points with which an ending is to be won, or saved
 CLOCKS = ((0.1, "under 10 %"), (0.3, "10 to 30 %"), (1e9, "above 30 %"))
-_CLOCK = re.compile(r"\[%clk (\d+):(\d\d):(\d\d(?:\.\d+)?)\]")
-_BASE = re.compile(r"(\d+)(?:\+\d+)?")
+_BASE = re.compile(r"(\d{1,6})(?:\+\d+)?")
 
 
 class Lapse(NamedTuple):
@@ -197,9 +196,8 @@ def _clocks(tree: chess.pgn.Game, control: str) -> dict[int, str]:
         return {}
     shares: dict[int, str] = {}
     for ply, node in enumerate(tree.mainline()):
-        clock = _CLOCK.search(node.comment)
-        if clock:  # what is left after a move is there before the same player's next one
-            left = 3600 * int(clock[1]) + 60 * int(clock[2]) + float(clock[3])
+        left = seconds_of(node, "clk")
+        if left is not None:  # what is left after a move is there before the same player's next one
             shares[ply + 2] = next(name for most, name in CLOCKS if left / int(base[1]) < most)
     return shares
 

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, NamedTuple, TextIO, cast
+from typing import IO, Literal, NamedTuple, TextIO, cast
 
 import chess
 import chess.engine
@@ -38,6 +38,11 @@ from kibitz.position.regular import MainLine, regular
 COLUMNS = 100  # of the movetext
 UNREAD = "its moves cannot be read"
 LONGEST_LINE = 1 << 24  # characters
+# Hours of no more digits than a clock has: Python reads no number of thousands.
+_TIMES = {
+    name: re.compile(rf"\[%{name}\s+(\d{{1,6}}):(\d{{1,2}}):(\d{{1,2}}(?:\.\d{{1,9}})?)\s*\]")
+    for name in ("clk", "emt")
+}
 LONGEST_MATE = 6  # digits and sign of a mate in so many moves
 _WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
 _COMMENT = re.compile(r"\{[^}]*(\}|$)|;[^\n]*")
@@ -340,6 +345,12 @@ def _mended(line: str) -> str:
 
 
 # --- comments -----------------------------------------------------------------------------------
+
+
+def seconds_of(node: chess.pgn.GameNode, name: Literal["clk", "emt"]) -> float | None:
+    """The player's clock after a move, or the time that it took, in seconds; None without one."""
+    found = _TIMES[name].search(node.comment)
+    return None if found is None else 3600 * int(found[1]) + 60 * int(found[2]) + float(found[3])
 
 
 def eval_of(node: chess.pgn.GameNode, turn: chess.Color) -> chess.engine.PovScore | None:

@@ -12,11 +12,12 @@ from kibitz.comment.facts import phase
 from kibitz.comment.judge import accuracy
 from kibitz.comment.marks import GOOD, grade_in
 from kibitz.comment.words.story import Told
+from kibitz.position.pgn import seconds_of
 
 GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 SHOWN = ("!!", "!", "!?", "book", "forced", "?!", "?", "??", "miss")
 PHASES = ("opening", "middlegame", "endgame")
-CONTROL = re.compile(r"(\d+)(?:\+(\d+))?")  # seconds, and those added for each move
+CONTROL = re.compile(r"(\d{1,6})(?:\+(\d{1,6}))?")  # seconds, and those added for each move
 Pair = tuple[float | None, float | None]
 
 
@@ -50,8 +51,8 @@ def spent(tree: chess.pgn.Game) -> list[float | None]:
     left: list[float | None] = [base, base]
     seconds = list[float | None]()
     for ply, node in enumerate(tree.mainline()):
-        clock, had = node.clock(), left[ply % 2]
-        took = node.emt()
+        clock, had = seconds_of(node, "clk"), left[ply % 2]
+        took = seconds_of(node, "emt")
         if took is None and clock is not None and had is not None:
             took = max(0.0, had - clock + added)
         left[ply % 2] = clock
