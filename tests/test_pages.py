@@ -39,7 +39,7 @@ REASONS = {
     "hours": 3,
     "does not end": 4,
     "a Lichess account": 3,
-    "another program": 3,
+    "another program": 4,
     "several machines": 3,
     "data of your own": 2,
 }

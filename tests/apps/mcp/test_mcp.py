@@ -122,7 +122,7 @@ async def _explain_move(client: Client) -> None:
 
 
 async def _check_text(client: Client) -> None:
-    text = "The knight on f3 attacks the pawn on d5. The rook on a1 is White's. What a day!"
+    text = "The knight on f3 attacks the pawn on d5. White has a rook on a1. What a day!"
     facts = await value(client, "check_text", text=text, moves=["Nf3"], search=False)
     assert [row["verdict"] for row in facts["findings"]] == ["false", "true", "not checkable"]
     assert "d5 is empty" in facts["findings"][0]["reason"]

@@ -10,22 +10,13 @@ import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { KeyMoments, followJob } from "./review.js";
 import { keep, keepHeight, keepHere, keepOpen, kept } from "./store.js";
-import { MoveList, START, Tree, turnOf } from "./tree.js";
+import { MoveList, START, Tree, decoded, turnOf } from "./tree.js";
 import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
 
 const STORE = "kibitz-analysis", ENGINES = "kibitz-engines", JOB = "kibitz-annotation";
 const TOO_LONG = "The browser has no room left for this game: it will be lost on a reload. Save it as PGN.";
 const REVIEW_NODES = 5000;
-const CUT = "This address holds no position that can be read: was it cut?";
 const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
-
-function decoded(address) {
-  try {
-    return decodeURIComponent(address);
-  } catch {
-    throw new Error(CUT);
-  }
-}
 
 export class Analyse {
   #visited = ""; // the address that was followed last
@@ -401,9 +392,7 @@ export class Analyse {
     const text = names ? await guarded(() => decoded(address)) : "";
     const fen = text?.split("/").slice(1).join("/").replaceAll("_", " ");
     if (!fen || fen === this.tree.at.fen) return false;
-    const nodes = [this.tree.root];
-    for (const node of nodes) nodes.push(...node.children);
-    const there = nodes.find((node) => node.fen === fen);
+    const there = this.tree.find(fen);
     if (!there) return this.read(fen);
     this.tree.go(there);
     return true;

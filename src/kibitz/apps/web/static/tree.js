@@ -15,7 +15,25 @@ const newNode = (fields) => ({ id: ++made, children: [], nags: [], comment: "", 
 export const turnOf = (fen) => fen.split(" ")[1];
 export const numberOf = (fen) => Number(fen.split(" ")[5] ?? 1);
 
+const CUT = "This address holds no position that can be read: was it cut?";
+
+/** What an address of a position says. */
+export function decoded(address) {
+  try {
+    return decodeURIComponent(address);
+  } catch {
+    throw new Error(CUT);
+  }
+}
+
 export class Tree extends EventTarget {
+  /** The first node with a position; undefined if there is none. */
+  find(fen) {
+    const nodes = [this.root];
+    for (const node of nodes) nodes.push(...node.children);
+    return nodes.find((node) => node.fen === fen);
+  }
+
   constructor(fen = START, { chess960 = false, tags = {} } = {}) {
     super();
     this.reset(fen, { chess960, tags });
