@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -33,15 +34,13 @@ class Kernels(BuildHookInterface[Any]):
         self._folder = tempfile.TemporaryDirectory()
         done = subprocess.run(
             [sys.executable, "-m", "kibitz", "compile", "--wheel", self._folder.name],
-            env={**os.environ, "PYTHONPATH": os.path.join(self.root, "src")},  # noqa: PTH118
+            env={**os.environ, "PYTHONPATH": str(Path(self.root) / "src")},
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode != 0:  # what is missing is compiled when it is needed
-            self.app.display_warning(f"not all kernels are in this wheel: {done.stderr}")
-        if not os.listdir(self._folder.name):  # noqa: PTH208
-            return
+        if done.returncode != 0:
+            self.app.abort(f"not all kernels could be made for this wheel: {done.stderr}")
         # Kernels call nothing but the C library's mathematics, by name.
         system = sysconfig.get_platform().replace("linux", "manylinux_2_17")
         python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
