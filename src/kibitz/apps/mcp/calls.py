@@ -96,7 +96,7 @@ class Call:
             self.engines.give_back(engine, failed=failed)
 
     def another(self, network: str, **options: Value) -> CallEngine:
-        """A further engine of a call that has one already; who asks for it closes it."""
+        """A second engine for a call, beside its first; the caller closes it."""
         engine = CallEngine(network, **options)
         engine.call = self
         self._taken.append(engine)
@@ -123,7 +123,7 @@ class Engines:
         return engine
 
     def give_back(self, engine: CallEngine, *, failed: bool) -> None:
-        """Let others have an engine; one that failed is closed, as nobody knows its state."""
+        """Return an engine to the pool; one that failed is closed, as its state is not known."""
         engine.call = None
         if failed:
             engine.close()

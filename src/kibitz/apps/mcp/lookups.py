@@ -180,7 +180,7 @@ class GetPuzzle(Tool, kw_only=True):
 
 
 class FindPuzzles(Tool, kw_only=True):
-    """Find puzzles in a game: positions with one winning move that a short look misses.
+    """Find puzzles in a game: positions whose one winning move a search of few nodes does not see.
 
     Each is proved by a hundred times as many nodes, so it may take a minute. Do not show a solution
     before the user has tried.
