@@ -32,6 +32,7 @@ from research.contempt.cells import Estimate, Session, estimates
 from research.contempt.contests import Compare, Match, Odds
 from research.contempt.counts import Moves, of_pgn
 from research.contempt.plan import Findings, Plan, caption, keep, result, with_forfeits
+from research.contempt.study import Study
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,7 +43,7 @@ app = App(
     result_action="return_value",
 )
 
-PLANS: tuple[type[Plan], ...] = (Wdl, Temperature, Repeats, Match, Odds, Controller, Compare)
+PLANS: tuple[type[Plan], ...] = (Wdl, Temperature, Repeats, Match, Odds, Controller, Compare, Study)
 
 
 def _command_of(kind: type[Plan]) -> Callable[..., int]:

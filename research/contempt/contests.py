@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from kibitz.arena.match.elo import Tally, of_games, wilson
 from kibitz.arena.match.game import Control
-from kibitz.arena.match.journal import PlayedGame, Results, points_of
+from kibitz.arena.match.journal import PlayedGame, PlayedMove, Results, points_of
 from kibitz.arena.match.rating import ratings
 from kibitz.arena.match.spec import parse_players
 from kibitz.core.errors import ConfigError
@@ -244,14 +244,16 @@ def hoped(games: Sequence[PlayedGame]) -> float:
 
     It is White, and its scores are of the type centipawn_2019.
     """
-    scores = []
-    for game in games:
-        for move in game.moves[: 2 * OPENING_MOVES : 2]:
-            if move.mate is not None:
-                scores.append(1.0 if move.mate > 0 else 0.0)
-            elif move.cp is not None:
-                scores.append((1.0 + value_of_2019(move.cp)) / 2)
+    moves = [move for game in games for move in game.moves[: 2 * OPENING_MOVES : 2]]
+    scores = [score for move in moves if (score := expected(move)) is not None]
     return sum(scores) / len(scores) if scores else math.nan
+
+
+def expected(move: PlayedMove) -> float | None:
+    """The score of the game, 0 to 1, that the mover expects by a score of centipawn_2019."""
+    if move.mate is not None:
+        return 1.0 if move.mate > 0 else 0.0
+    return None if move.cp is None else (1.0 + value_of_2019(move.cp)) / 2
 
 
 # --- kinds of search ------------------------------------------------------------------------------

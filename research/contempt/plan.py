@@ -135,12 +135,20 @@ class Plan(ABC):
         return ",".join((self.network, *self.options, *options))
 
     def match(
-        self, name: str, players: Sequence[str], control: Control, games: int = 0, odds: str = ""
+        self,
+        name: str,
+        players: Sequence[str],
+        control: Control,
+        games: int = 0,
+        odds: str = "",
+        starts: Sequence[Opening] = (),
     ) -> MatchCell:
-        """A match of the plan, at odds if a piece is named."""
+        """A match of the plan, at odds if a piece is named; from `starts`, but for a file's."""
         games = games or self.games
         if self.openings:
             openings = chosen_openings(Path(self.openings), None, games, self.seed)
+        elif starts:
+            openings = [*starts]
         elif odds:
             openings = [Opening(fen) for fen in odds_starts(odds)[::2]]  # White lacks it
         else:

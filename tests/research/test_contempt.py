@@ -53,6 +53,7 @@ from research.contempt.counts import (
     white_tally,
 )
 from research.contempt.plan import TAU_1, TAU_2, Plan, keep
+from research.contempt.study import ODDS, Study, holm, odds_openings, traps
 
 # Short games of a player whose kernels other tests have, too.
 WDL = ["network=material", "nodes=8", "games=30", "most_moves=8", "limits=[1000000000]"]
@@ -252,6 +253,117 @@ def test_what_the_giver_hopes_for_is_turned_back_into_a_score() -> None:
     scores = (0, 9999, round(111.714640912 * math.tan(1.5620688421 * 0.5)), -9999)
     assert hoped([game(0, 0.5, scores)]) == pytest.approx((0.5 + 0.75) / 2, abs=1e-3)
     assert hoped([game(0, 0.5, (0, 0), mate=-3)]) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("odds", ODDS)
+def test_openings_at_odds_lack_the_piece_and_nothing_else(odds: str) -> None:
+    openings = odds_openings(odds, 60, 1)
+    assert openings[:20] == odds_openings(odds, 20, 1)
+    assert openings != odds_openings(odds, 60, 2)
+    missing = {"none": "", "pawn": "P", "knight": "N", "bishop": "B", "rook": "R", "queen": "Q"}
+    for opening in openings:
+        board = chess.Board(opening.fen)
+        for move in opening.moves:
+            board.push_uci(move)
+        assert board.turn == chess.WHITE
+        assert not board.is_check()
+        full = Counter(chess.STARTING_BOARD_FEN)
+        lacking = full - Counter(board.board_fen())
+        assert "".join(piece for piece in lacking.elements() if piece.isalpha()) == missing[odds]
+    assert len({(opening.fen, opening.moves) for opening in openings}) > 40
+
+
+def test_traps_are_replies_that_raise_the_hopes_of_the_giver() -> None:
+    value = round(111.714640912 * math.tan(1.5620688421 * 0.5))  # 3/4 of the points
+    assert traps(game(0, 1.0, (0, -value, value, 0, value, 0))) == 1
+    assert traps(game(0, 0.0, (value, 0, 0, 0, value, 0), mate=3)) == 2
+    assert traps(game(0, 0.0)) == 0
+
+
+def test_holm_multiplies_the_smallest_by_their_number() -> None:
+    assert holm([0.5, 0.001, 0.02]) == pytest.approx([0.5, 0.003, 0.04])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+class Scripted(Session):
+    """Games whose points a table says, by odds, opponent and giver."""
+
+    def __init__(self, folder: Path, points: dict[str, list[float]]) -> None:
+        super().__init__(folder, Stop())
+        self.points = points
+
+    def play(self, cell: Any) -> Any:
+        return [game(number, each) for number, each in enumerate(self.points[cell.name])]
+
+
+STUDY = [
+    'givers=["material,name=a,Search=mcts", "material,name=b,Search=alphabeta"]',
+    'controls=["b=a"]',
+    'opponents=["random"]',
+    'odds=["none", "queen"]',
+]
+
+
+def test_the_study_compares_givers_over_the_same_openings(tmp_path: Path) -> None:
+    plan = load(Study, overrides=[*STUDY, "games=4"])
+    assert [cell.name for cell in plan.cells()] == [
+        f"{odds} random {giver}" for odds in ("none", "queen") for giver in "ab"
+    ]
+    starts = [cell.setup.openings for cell in plan.cells()]
+    assert starts[0] == starts[1] != starts[2] == starts[3]
+    for cell in plan.cells():
+        assert {(pairing.white, pairing.black) for pairing in cell.setup.pairings()} == {(0, 1)}
+    script = {
+        "none random a": [0.0, 0.5, 1.0, 1.0],
+        "none random b": [1.0, 0.5, 1.0, 1.0],
+        "queen random a": [0.0, 0.0, 0.0, 0.0],
+        "queen random b": [1.0, 1.0, 1.0, 0.5],
+    }
+    findings = plan.find(Scripted(tmp_path, script))
+    first, second = findings.more["comparisons"]
+    assert first["difference"] == 0.25
+    assert first["error"] == pytest.approx(1.96 * 0.25, abs=1e-4)  # deviation 1/2 over root 4
+    assert first["p_holm"] == pytest.approx(math.erfc(1 / math.sqrt(2)))
+    assert second["difference"] == 0.875
+    assert second["p_holm"] < 1e-6
+    assert [row["score"] for row in findings.facts] == [0.625, 0.875, 0.0, 0.875]
+    assert len(findings.panels) == 2
+
+
+def test_a_study_is_played_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = [
+        word for text in (*STUDY, "games=2", "nodes=4", "most_moves=4") for word in ("--set", text)
+    ]
+    command = ["study", "--folder", str(tmp_path), "--json", *changes]
+    assert carry_out(app, command) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert sum(row["games"] for row in first["rows"]) == 8
+    assert (tmp_path / "study.svg").exists()
+    before = sorted(tmp_path.glob("games/*.jsonl"))
+    times = [path.stat().st_mtime_ns for path in before]
+    assert carry_out(app, command) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == first["rows"]
+    assert [path.stat().st_mtime_ns for path in before] == times
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ('odds=["lady"]', "lady"),
+        ('controls=["a=c"]', "a=c"),
+        ('controls=["a"]', "GIVER=CONTROL"),
+        ("network=material", "givers"),
+    ],
+)
+def test_a_study_refuses_what_it_cannot_play(
+    change: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = change.partition("=")[0]
+    settings = [change, *(text for text in STUDY if not text.startswith(f"{key}="))]
+    changes = [word for text in settings for word in ("--set", text)]
+    assert carry_out(app, ["study", "--dry-run", *changes]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_the_controller_finds_the_limit_of_the_paper(tmp_path: Path) -> None:

@@ -1,0 +1,257 @@
+"""Who gives odds to people: every giver against every opponent at every odds, compared by openings.
+
+The plan of what is counted, and how, is in PLAN.md; study.toml and choice.toml are its settings.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist, fmean, stdev
+from typing import ClassVar, NamedTuple
+
+from kibitz.arena.match.elo import DEVIATIONS_95, wilson
+from kibitz.arena.match.game import Control
+from kibitz.arena.match.journal import PlayedGame
+from kibitz.arena.match.spec import parse_players
+from kibitz.core.errors import ConfigError
+from kibitz.core.options import setting
+from kibitz.data.openings import ODDS_FILES, Opening, odds_starts, play_at_random
+from kibitz.position.board import Board
+from kibitz.position.fen import START
+from kibitz.train.curve import COLOURS, Line, Panel
+from research.contempt.cells import MatchCell, Session
+from research.contempt.contests import TREE, expected, hoped, tally_of
+from research.contempt.plan import Findings, Json, Plan
+
+NONE = "none"  # no odds: White still is the giver
+ODDS = (NONE, *ODDS_FILES)
+RANDOM_MOVES = 2  # plies, one by each side, so that the openings differ
+TRAP = 0.1  # a reply by which the giver's own expected score rises so much
+SAMPLED = "rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1"  # moves drawn from the policy
+PEOPLE = "kibitz-256x256+maia-1500"
+
+
+def people(rating: int) -> str:
+    """An opponent that plays as people of a rating do: each move as often as they play it."""
+    return f"maia-{rating},name=maia-{rating},{SAMPLED},{TREE}"
+
+
+class Comparison(NamedTuple):
+    """A giver's mean score less that of its control, over the same openings."""
+
+    giver: str
+    control: str
+    games: int
+    difference: float
+    error: float  # half the 95 % interval
+    p: float  # that such a difference comes by chance; two-sided
+
+
+@dataclass(frozen=True)
+class Study(Plan):
+    """Givers of odds against opponents that err as people do."""
+
+    name: ClassVar[str] = "study"
+    about: ClassVar[str] = "Which search scores best at odds against people-like opponents."
+
+    games: int = setting(400, "of each cell, an even number", low=2, high=1_000_000)
+    nodes: int = setting(100, "of each move of the giver", low=1)
+    odds: tuple[str, ...] = setting((NONE, "knight", "queen"), "what White begins without")
+    givers: tuple[str, ...] = setting(
+        (
+            f"shipped,name=PUCT,{TREE}",
+            f"shipped,name=contempt-28,{TREE},ScLimit=28",
+            f"{PEOPLE},name=PUCT-people,{TREE}",
+            f"{PEOPLE},name=expectimax,{TREE},rule=expectimax",
+            "shipped,name=alpha-beta,Search=alphabeta",
+        ),
+        "players with a name each",
+    )
+    controls: tuple[str, ...] = setting(
+        ("contempt-28=PUCT", "expectimax=PUCT-people", "alpha-beta=PUCT"),
+        "what each giver is compared with, as GIVER=CONTROL",
+    )
+    opponents: tuple[str, ...] = setting(
+        tuple(people(rating) for rating in (1100, 1500, 1900)), "players with limits of their own"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.network, self.options) != (Plan.network, Plan.options):
+            value = ",".join((self.network, *self.options))
+            raise ConfigError("network or options", value=value, fix="name them in givers")
+        for odds in self.odds:
+            if odds not in ODDS:
+                raise ConfigError("odds", value=odds, fix=f"give one of {', '.join(ODDS)}")
+        names = self._names(self.givers)
+        for text in self.controls:
+            if not set(text.split("=")) <= set(names) or text.count("=") != 1:
+                fix = f"give GIVER=CONTROL, of {', '.join(names)}"
+                raise ConfigError("controls", value=text, fix=fix)
+
+    @staticmethod
+    def _names(players: Sequence[str]) -> list[str]:
+        return [spec.name for spec in parse_players([*players])]
+
+    @property
+    def circumstances(self) -> Json:
+        """Limits, opponents, games."""
+        start = f"start position with odds, {RANDOM_MOVES} random plies"
+        return {
+            "limits": f"{self.nodes} nodes a move",
+            "givers": "; ".join(self.givers),
+            "opponent": "; ".join(self._names(self.opponents)),
+            "games": f"{self.games} a cell, the giver with White",
+            "start": self.openings or start,
+        }
+
+    def _cell(self, odds: str, opponent: str, giver: str) -> MatchCell:
+        # A score of this type can be turned back into a value.
+        players = (f"{giver},ScoreType=centipawn_2019", opponent)
+        name = " ".join([odds, *self._names([opponent, giver])])
+        starts = odds_openings(odds, self.games, self.seed)
+        return self.match(name, players, Control(nodes=self.nodes), odds=odds, starts=starts)
+
+    def cells(self) -> list[MatchCell]:
+        """A match for each of odds, opponent and giver."""
+        return [
+            self._cell(odds, opponent, giver)
+            for odds in self.odds
+            for opponent in self.opponents
+            for giver in self.givers
+        ]
+
+    def find(self, session: Session) -> Findings:
+        """Scores, and comparisons with p-values that are corrected by Holm for their number."""
+        facts: list[Json] = []
+        compared: list[Json] = []
+        givers, opponents = self._names(self.givers), self._names(self.opponents)
+        for odds in self.odds:
+            for name, opponent in zip(opponents, self.opponents, strict=True):
+                cell = {"odds": odds, "opponent": name}
+                cells = [self._cell(odds, opponent, giver) for giver in self.givers]
+                played = dict(zip(givers, map(session.play, cells), strict=True))
+                facts += [_row(cell, giver, games) for giver, games in played.items() if games]
+                comparisons = [_compared(text, played) for text in self.controls]
+                compared += [{**cell, **each._asdict()} for each in comparisons if each is not None]
+        for row, p in zip(compared, holm([row["p"] for row in compared]), strict=True):
+            row["p_holm"] = p
+        panels = [_panel(odds, facts, opponents, givers) for odds in self.odds] if facts else []
+        legend = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(givers)]
+        headings = ("odds", "opponent", "giver", "w-d-l", "score %", "95 %", "hoped %", "traps")
+        more = {"comparisons": compared}
+        rows = [_cells(row) for row in facts]
+        return Findings(headings, rows, facts, panels, legend, more, [*map(_sentence, compared)])
+
+
+def odds_openings(odds: str, count: int, seed: int) -> list[Opening]:
+    """Start positions where White lacks a piece, each after a random move by either side.
+
+    Nothing is captured in them and no king is in check. The first ones of a longer list are those
+    of a shorter one; where there are fewer different ones, they serve again.
+    """
+    starts = [START] if odds == NONE else odds_starts(odds)[::2]
+    openings: list[Opening] = []
+    number = 0
+    while len(openings) < count:
+        fen = starts[len(openings) % len(starts)]
+        board = play_at_random(Board(fen), RANDOM_MOVES, random.Random(f"{odds} {seed} {number}"))
+        number += 1
+        if board.material == Board(fen).material and not board.is_check():
+            openings.append(Opening(fen, tuple(move.uci() for move in board.moves)))
+    return openings
+
+
+# --- what games show ------------------------------------------------------------------------------
+
+
+def _row(cell: Json, giver: str, games: Sequence[PlayedGame]) -> Json:
+    tally = tally_of(games, 0)
+    return {
+        **cell,
+        "giver": giver,
+        **tally._asdict(),
+        "games": tally.games,
+        "score": tally.points / tally.games,
+        "score_interval": [*wilson(tally.points, tally.games)],
+        "hoped": hoped(games),
+        "plies": fmean(len(game.moves) for game in games),
+        "traps": fmean(traps(game) for game in games),
+    }
+
+
+def _cells(row: Json) -> tuple[object, ...]:
+    low, high = (100 * end for end in row["score_interval"])
+    return (
+        row["odds"],
+        row["opponent"],
+        row["giver"],
+        f"{row['wins']}-{row['draws']}-{row['losses']}",
+        f"{100 * row['score']:.1f}",
+        f"{low:.1f}-{high:.1f}",
+        f"{100 * row['hoped']:.0f}",
+        f"{row['traps']:.2f}",
+    )
+
+
+def _panel(odds: str, facts: list[Json], opponents: list[str], givers: list[str]) -> Panel:
+    """The scores at these odds against each opponent, a line for each giver."""
+    lines = []
+    for number, giver in enumerate(givers):
+        rows = [row for row in facts if (row["odds"], row["giver"]) == (odds, giver)]
+        points = [(float(opponents.index(row["opponent"])), float(row["score"])) for row in rows]
+        errors = [(row["score_interval"][1] - row["score_interval"][0]) / 2 for row in rows]
+        if points:
+            lines.append(Line(points, COLOURS[number % len(COLOURS)], errors=tuple(errors)))
+    return Panel(f"score at odds: {odds}", lines, ", ".join(opponents))
+
+
+def traps(game: PlayedGame) -> int:
+    """How many of the opponent's replies raised the giver's own expected score by TRAP or more.
+
+    The giver has White and the first move after the opening.
+    """
+    hopes = [score for move in game.moves[::2] if (score := expected(move)) is not None]
+    return sum(after - before >= TRAP for before, after in pairwise(hopes))
+
+
+def _compared(text: str, played: dict[str, Sequence[PlayedGame]]) -> Comparison | None:
+    """The difference over the openings that both have played; None for fewer than two."""
+    giver, control = text.split("=")
+    ours, theirs = (
+        {game.number: game.points for game in played[name]} for name in (giver, control)
+    )
+    both = sorted(ours.keys() & theirs.keys())
+    if len(both) < 2:
+        return None
+    differences = [ours[number] - theirs[number] for number in both]
+    mean, deviation = fmean(differences), stdev(differences) / math.sqrt(len(both))
+    p = 2 * (1 - NormalDist().cdf(abs(mean) / deviation)) if deviation else float(mean == 0)
+    return Comparison(giver, control, len(both), mean, DEVIATIONS_95 * deviation, p)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number by Holm's step-down method, in their order.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    corrected = [1.0] * len(p_values)
+    most = 0.0
+    ordered = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    for rank, at in enumerate(ordered):
+        most = max(most, min(1.0, (len(p_values) - rank) * p_values[at]))
+        corrected[at] = most
+    return corrected
+
+
+def _sentence(row: Json) -> str:
+    return (
+        f"{row['odds']}, {row['opponent']}: {row['giver']} less {row['control']} "
+        f"{100 * row['difference']:+.1f} ± {100 * row['error']:.1f} points of 100 "
+        f"in {row['games']} games, p {row['p_holm']:.3f} (Holm)"
+    )
