@@ -28,8 +28,11 @@ class Label(IntEnum):
     INACCURACY = 6
 
 
+# The symbols that stand behind moves, by their numbers (NAGs) in PGN. Which moves get one: Label
+# and claims/grades.py.
+SYMBOLS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
-MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}
+MARKS = {each: SYMBOLS.get(each, "") for each in Label}
 SURPRISE = 0.1  # change of value from which the move made tells more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position

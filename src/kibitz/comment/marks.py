@@ -1,5 +1,7 @@
 """Writes what was found into a game's tree, and takes it out again: values, marks, arrows, lines.
 
+Which symbol a move gets is said in judge.py and claims/grades.py.
+
 A comment is what others wrote, then `[%eval ...]`, arrows and our words; a variation of ours has a
 value before its first comment. So a game can be annotated again, and what others wrote stays.
 """
@@ -20,7 +22,7 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
-from kibitz.comment.judge import Label, Seen, label
+from kibitz.comment.judge import SYMBOLS, Label, Seen, label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
@@ -83,9 +85,9 @@ def put_mark(node: chess.pgn.ChildNode, mark: Label, grade: Grade | None) -> str
     That of a bad move stands in place of another one for how good it is, praise only where nobody
     else has judged the move.
     """
-    judged = any(1 <= nag <= 6 for nag in node.nags)
+    judged = not node.nags.isdisjoint(SYMBOLS)
     if mark is not Label.NONE:
-        node.nags = {nag for nag in node.nags if not 1 <= nag <= 6} | {int(mark)}
+        node.nags = node.nags - SYMBOLS.keys() | {int(mark)}
     if grade is None or (grade.nag and judged):
         return ""
     node.nags |= {grade.nag} - {0}

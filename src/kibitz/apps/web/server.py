@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import html
 import ipaddress
+import json
 import re
 import socket
 import threading
@@ -33,6 +35,7 @@ from kibitz import __version__
 from kibitz.apps.http import AT_ONCE, Address, PatientProtocol, listen
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.requests import DECODER
+from kibitz.comment.judge import SYMBOLS
 from kibitz.comment.report.page import ASSETS, pieces
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.engine import Engine
@@ -202,7 +205,8 @@ class Guard:
 STATIC = Path(__file__).parent / "static"
 SHARED = ("board.js", "board.css")  # with the report
 SMALL = 1000  # bytes of an answer that is not packed
-LONGEST_MESSAGE = 1 << 20  # bytes of a request; a PGN of 100 games has some 100 000
+LONGEST = 1_000_000  # bytes of a request, which the page refuses; a game has some 1 000
+LONGEST_MESSAGE = LONGEST * 11 // 10  # at which the server ends a connection
 MOST_CONNECTIONS = 100
 MOST_PAGES = 40  # connections of an address that are WebSockets
 WORKERS = 32  # requests that are answered at the same time
@@ -216,7 +220,11 @@ class Site:
     def __init__(self, app: App) -> None:
         self._app, self._pages = app, Counter[str]()  # connections, by address
         page = (STATIC / "index.html").read_text(encoding="utf-8")
-        self._page = page.replace("{pieces}", pieces()).replace("{version}", __version__)
+        shared = json.dumps({"longest": LONGEST, "symbols": SYMBOLS})  # with the page's modules
+        parts = {"pieces": pieces(), "version": __version__, "shared": html.escape(shared)}
+        for name, text in parts.items():
+            page = page.replace(f"{{{name}}}", text)
+        self._page = page
 
     def application(self, address: Address) -> Starlette:
         """The server as an ASGI application."""

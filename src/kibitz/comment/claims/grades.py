@@ -19,6 +19,7 @@ from kibitz.comment.facts import Scene
 from kibitz.comment.judge import (
     BETTER,
     DECIDED,
+    SYMBOLS,
     WON,
     Label,
     is_only_move,
@@ -46,14 +47,14 @@ class Grade(StrEnum):
     MISS = "miss"
 
     @property
-    def mark(self) -> str:
-        """The mark that stands behind a move."""
-        return {"brilliant": "!!", "great": "!", "interesting": "!?"}.get(self.value, "")
-
-    @property
     def nag(self) -> int:
         """Its number in PGN; 0 for what has none."""
-        return {"!": 1, "!!": 3, "!?": 5}.get(self.mark, 0)
+        return {"great": 1, "brilliant": 3, "interesting": 5}.get(self.value, 0)
+
+    @property
+    def mark(self) -> str:
+        """The symbol that stands behind a move."""
+        return SYMBOLS.get(self.nag, "")
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import Label, label, standing
+from kibitz.comment.judge import MARKS, Label, label, standing
 from kibitz.comment.select import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
 from kibitz.comment.words.speaker import Comment
 
 SIDES = ("mover", "other")  # which the head of the text tells
-MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}
 
 
 def spelled(scene: Scene, comment: Comment) -> str:

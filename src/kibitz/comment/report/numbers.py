@@ -9,12 +9,11 @@ from typing import NamedTuple
 import chess.pgn
 
 from kibitz.comment.facts import phase
-from kibitz.comment.judge import accuracy
+from kibitz.comment.judge import SYMBOLS, accuracy
 from kibitz.comment.marks import GOOD, grade_in
 from kibitz.comment.words.story import Told
 from kibitz.position.pgn import seconds_of
 
-GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 SHOWN = ("!!", "!", "!?", "book", "forced", "?!", "?", "??", "miss")
 PHASES = ("opening", "middlegame", "endgame")
 CONTROL = re.compile(r"(\d{1,6})(?:\+(\d{1,6}))?")  # seconds, and those added for each move
@@ -78,7 +77,7 @@ def marked(tree: chess.pgn.Game, index: dict[int, int]) -> list[dict[str, object
     found: dict[str, tuple[list[int], list[int]]] = {name: ([], []) for name in SHOWN}
     for node in tree.mainline():
         side = int(node.turn() == chess.WHITE)  # of the move, the other one than whose turn it is
-        names = {GLYPHS[nag] for nag in node.nags if nag in GLYPHS}
+        names = {SYMBOLS[nag] for nag in node.nags if nag in SYMBOLS}
         grade = grade_in(node)
         names |= {grade.value} & {*SHOWN} if grade else set()
         for name in names:

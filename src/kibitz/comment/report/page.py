@@ -21,9 +21,9 @@ import chess.svg
 
 from kibitz import __version__
 from kibitz.comment.facts import played
-from kibitz.comment.judge import accuracy, key_moments
+from kibitz.comment.judge import SYMBOLS, accuracy, key_moments
 from kibitz.comment.openings import opening_in
-from kibitz.comment.report.numbers import CONTROL, GLYPHS, marked, phases, quiz, spent, times
+from kibitz.comment.report.numbers import CONTROL, marked, phases, quiz, spent, times
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.comment.words.story import told_by, white_value
@@ -248,7 +248,7 @@ def _described(visited: VisitedNode, index: dict[int, int], language: Language) 
         )
     if isinstance(node, chess.pgn.ChildNode):
         dots = "." if before.turn == chess.WHITE else "..."
-        glyph = next((GLYPHS[nag] for nag in sorted(node.nags) if nag in GLYPHS), "")
+        glyph = next((SYMBOLS[nag] for nag in sorted(node.nags) if nag in SYMBOLS), "")
         extra = {"begins": begins, "glyph": glyph, "before": shown(node.starting_comment)}
         extra |= {} if depth else {"quiz": quiz(node, language.notation)}
         found |= {

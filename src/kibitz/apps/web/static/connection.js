@@ -2,8 +2,8 @@
 
 const SLOWEST = 4000; // milliseconds between two attempts
 const SILENCE = 5000; // after which a page that wakes up takes its connection for lost
-const LONGEST = 1e6; // bytes of a request; the server ends the connection after somewhat more
 const MOST_EARLY = 8;
+export const SHARED = JSON.parse(document.body.dataset.shared); // with the server
 const ONCE = new Set(["annotate", "addgames"]); // requests that are not sent again
 
 /** JSON of a request; a text that was cut within a letter would make all of it unreadable. */
@@ -96,7 +96,7 @@ class Connection extends EventTarget {
     const number = ++this.#number;
     const request = { do: name, ...fields };
     const size = new Blob([packed(request)]).size;
-    if (size > LONGEST) return Promise.reject(new Error(`This is too long to send (${(size / 1e6).toFixed(1)} MB, at most 1 MB). Put the file into a folder that kibitz web is started with, and open it by "Files".`));
+    if (size > SHARED.longest) return Promise.reject(new Error(`This is too long to send (${(size / 1e6).toFixed(1)} MB, at most ${SHARED.longest / 1e6} MB). Put the file into a folder that kibitz web is started with, and open it by "Files".`));
     return new Promise((resolve, reject) => {
       this.#open.set(number, { request, resolve, reject });
       if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(packed({ id: number, ...request }));

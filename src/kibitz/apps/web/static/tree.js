@@ -1,10 +1,9 @@
 // A game with variations: the moves, where one is, and the list of moves on the page.
 
 import { html } from "./board.js";
-import { ask } from "./connection.js";
+import { SHARED, ask } from "./connection.js";
 
 export const START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-const GLYPHS = { 1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!" };
 export const FAULTS = { 6: "inaccuracy", 2: "mistake", 4: "blunder" };
 
 let made = 0;
@@ -223,7 +222,7 @@ export class MoveList {
 
   #move(place, node, fresh) {
     const fault = node.nags.map((nag) => FAULTS[nag]).find(Boolean) ?? "";
-    const glyph = node.nags.map((nag) => GLYPHS[nag] ?? "").join("");
+    const glyph = node.nags.map((nag) => SHARED.symbols[nag] ?? "").join("");
     const number = this.tree.numberText(node, fresh);
     const go = () => this.tree.go(node);
     const label = `${this.tree.numberText(node, true)} ${node.san}${fault ? `, ${fault}` : ""}`;
