@@ -130,6 +130,25 @@ def test_the_walls_are_looked_at() -> None:
     assert "kibitz.core.errors.KibitzError" in imports(PACKAGE / "cli" / "__init__.py")
 
 
+# In docstrings of folders: what is written like a module and is a word, a file or a name in code.
+NO_MODULES = {"ucinewgame", "quit", "heads", "kibitz", "help"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.name == "__init__.py"], ids=module_name
+)
+def test_folders_name_modules_that_exist(path: Path) -> None:
+    """A stranger finds his way by them."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    written = re.findall(r"\b(\w+)\.py\b|`(\w+)/?`", text)
+    named = {name for either in written for name in either}
+    there = {other.stem for other in path.parent.rglob("*") if other.stem != "__init__"}
+    missing = named - {""} - there - NO_MODULES
+    assert not {name for name in missing if name.islower()}
+    for word in re.findall(r"(?m)^    (\w+)   +\w", text):
+        assert word in there, word
+
+
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_imports_go_one_way(path: Path) -> None:
     room = room_of(module_name(path))

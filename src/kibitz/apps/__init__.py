@@ -1,1 +1,1 @@
-"""Where people meet Kibitz: the page in the browser, the bot on Lichess."""
+"""Where people meet Kibitz: a page in the browser, a bot on Lichess, tools for language models."""

@@ -35,7 +35,7 @@ SURE = 1.96  # standard errors on either side of a mean
 EXAMPLES = 3
 ALL = "all"
 PAST = 8  # plies that the networks of people see
-AHEAD, BEHIND = 0.75, 0.25  # expected points with which an ending is to be won, or saved
+AHEAD, BEHIND = 0.75, 0.25  # expected points, as of +3.0 and -3.0: to be won, or saved
 CLOCKS = ((0.1, "under 10 %"), (0.3, "10 to 30 %"), (1e9, "above 30 %"))
 _BASE = re.compile(r"(\d{1,6})(?:\+\d+)?")
 

@@ -1,8 +1,9 @@
-"""Commentary: what is true of a move and worth saying, in plain English.
+"""Commentary: what is true of a move and worth saying, in plain words.
 
-    position + search -> analysis -> facts -> claims/ -> select -> **english/**
+    position + search -> analysis -> facts -> claims/ -> select -> **words/**
 
 `analyse` searches and makes an `analysis`, plain data that `kept` keeps; all after it is pure.
-`tactics` and `force` prove what is won, `judge` labels moves, `annotate`, `marks` and `batch` do
-games and files, `report` makes the page. `decoder/` puts claims in a transformer's words instead.
+`tactics` and `force` prove what is won. `judge` says how good a move is and has the table of
+symbols; `annotate` does a game, `batch` files, `marks` writes into the game's tree, `report` makes
+the page. `check` judges what others say; `decoder` puts claims in a transformer's words.
 """

@@ -1,4 +1,4 @@
-"""The options of an engine beside those of its search, and what the settings file says of all.
+"""The options of an engine beside those of its search (search/params.py), and the settings file's.
 
 The file has a table `search` and a table `engine`, for all networks or for one.
 """

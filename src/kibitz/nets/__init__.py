@@ -1,11 +1,9 @@
 """Neural networks: encoding -> **network** -> evaluator.
 
-    sizes           size strings, one dial per family
-    card            the network file and what it says about itself
-    convolutional   tower, plain, residual, se and dilated networks; heads: their outputs
-    sparse          the CPU's network; sparse_kernels: its compiled loops
-    build           from a card to a torch module, a file and ONNX
-    make            files from nothing and from one another, and the integers that play
+`card` is the network file and what it says about itself, `kinds` the kinds of input and output,
+`encodings` what networks see and say, `models` their architectures, files and sizes, `evaluators`
+what searches ask. `discover` says which network a name means, `load` opens it. `lc0` reads Leela's
+files, by way of `onnx_model`.
 
-Only `card`, `sizes` and `make` may be imported where torch must stay out.
+Only `card` and, of `models`, sizes and make may be imported where torch must stay out.
 """

@@ -1,4 +1,4 @@
-"""The parameter table of the search: one row for each, and the settings made of it.
+"""The options of the search, a row for each from Hash to SyzygyPath, and the settings of them.
 
 The settings file, UCI and the tuner fill in `Settings`; method.py has presets of it, and
 rules/parameters.py makes rules.
@@ -379,7 +379,11 @@ class Settings(Constants):
 
     # --- tablebases
     syzygy_path: str = setting(
-        "", "folders of Syzygy tables", uci="SyzygyPath", visibility="always", names_files=True
+        "",
+        "folders of Syzygy tables, : between them (; on Windows)",
+        uci="SyzygyPath",
+        visibility="always",
+        names_files=True,
     )
     syzygy_limit: int = number("SyzygyProbeLimit", 7, 0, 7, 0, "most pieces to probe with", TABLES)
     syzygy_depth: int = number("SyzygyProbeDepth", 1, 1, 100, 0, "least depth to probe at", TABLES)

@@ -1,7 +1,7 @@
 """Endgame tables (Syzygy, through python-chess): ranks of the root's moves, outcomes of leaves.
 
-Nothing here makes a search fail: folders that are missing and files that are damaged are listed in
-`problems`, and the search goes on without them.
+Their folders are the option SyzygyPath of params.py. Nothing here makes a search fail: folders that
+are missing and files that are damaged are listed in `problems`, and the search goes on without.
 """
 
 from __future__ import annotations

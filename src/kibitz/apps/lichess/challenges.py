@@ -1,4 +1,7 @@
-"""Challenges of the bot's own: whom it challenges, when, and whom not after a refusal."""
+"""Challenges of the bot's own: whom it challenges, when, and whom not after a refusal.
+
+Which challenges of others it accepts is in rules.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Which challenges the bot accepts: a table of rules, each with the reason that Lichess passes on.
 
+Whom the bot challenges itself is in challenges.py.
+
 The first rule of RULES that has an objection decides. Odds are positions where the bot lacks
 pieces; how many it gives depends on the opponent's rating.
 """

@@ -1,4 +1,4 @@
-"""Who can play: what a player answers and how it fails; and the players themselves.
+"""Who can play: what a player answers and how it fails; and the players, named in spec.py.
 
 Kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
 with any network, and programs that speak UCI or xboard, each a process of its own.

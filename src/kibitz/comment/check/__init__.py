@@ -1,4 +1,5 @@
 """Judges what others say of a game: their sentences are read as statements, and these are proved.
 
-text -> `text` sentences -> `grammar` -> `statements` -> `verdict` true, false, not checkable
+text -> `grammar` sentences -> `readers` -> `statements` -> `verdict` true, false, not checkable;
+`judgements` are the statements that a search decides
 """

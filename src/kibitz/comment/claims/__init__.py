@@ -1,4 +1,9 @@
 """Claims: small records of what is said of a move, each with the function that proves it.
 
-facts -> **claims** (`claim` is what all have in common) -> select -> words
+    facts -> **claims** (`claim` is what all have in common) -> select -> words
+
+Functions in tables, each for a plain fact: `features` of pieces, `structure` of pawns and of pieces
+that stay, `endings`, `ideas`. Classes: `tactical` (their candidates come from `motifs`),
+`positional`, `sacrifices`, `merits` of good moves, `faults` of bad ones, `grades` (the marks),
+`outcomes` and `outlook` (what it leads to).
 """

@@ -1,4 +1,4 @@
 """Comments in the words of a transformer, of which only what is proved is shown.
 
-corpus -> training -> `file` -> `sampling` -> **`comments`** (by `spelling` and `verify`)
+`corpus` -> training of `transformer` -> `file` -> **`comments`** (by `spelling` and `verify`)
 """

@@ -1,4 +1,9 @@
-"""English: its words, its grammar and its sentences."""
+"""English: its words, its grammar and its sentences.
+
+Here stand how a game ends, openings that are left, and words that join; sentences of moves are in
+moves.py, of bad moves in mistakes.py, of a game's story in story.py, of the report and the page in
+page.py.
+"""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ class Sble(NamedTuple):
 class Gumbel(NamedTuple):
     """Gumbel root search with sequential halving; inside, visits follow the completed-Q policy."""
 
-    value_scale: float = 1.0  # weight of values, which are taken as shares of a win
-    visit_offset: float = 50.0
+    value_scale: float = 1.0  # c_scale: weight of values, which are taken as shares of a win
+    visit_offset: float = 50.0  # c_visit
     considered: int = 4  # root moves that enter sequential halving
     noise: float = 0.0  # scale of the noise that chooses them; 0 takes the likeliest
 
