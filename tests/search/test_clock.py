@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -250,3 +251,17 @@ def test_the_time_before_ponderhit_counts_in_reports() -> None:
 
 def test_examples_in_the_docstrings() -> None:
     assert doctest.testmod(clock_module).failed == 0
+
+
+def test_what_moves_cost_besides_is_left_on_the_clock() -> None:
+    settings = Settings()
+    limits = Limits(wtime=200, winc=600)
+
+    def hard(lag: int) -> float:
+        planned = budget(replace(limits, lag=lag), limits.clock("white"), 60, settings)
+        assert planned is not None
+        return planned.hard
+
+    assert hard(settings.move_overhead) == hard(0)
+    assert hard(150) == pytest.approx(0.6 * 50)
+    assert hard(150) + 150 < 200 < hard(0) + 150

@@ -9,12 +9,15 @@ import pytest
 
 from kibitz.core.errors import EvaluationError
 from kibitz.engine import Engine
+from kibitz.engine.running import Search
 from kibitz.position.board import Board
+from kibitz.search.limits import Clock, Limits
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.params import Settings
 from kibitz.search.searcher import BaseSearcher
 from kibitz.uci.options import announced
 from kibitz.uci.protocol import StandardInput
+from kibitz.uci.session import LAGS_KEPT, LagMeter
 from tests.uci.scripted import Gui
 
 INFO = re.compile(
@@ -391,3 +394,79 @@ def test_kernels_may_be_compiled_on_a_thread_of_their_own() -> None:
     with ThreadPoolExecutor() as pool:
         pool.submit(lines.set_compiling, True).result()
         pool.submit(lines.set_compiling, False).result()
+
+
+class Time:
+    """A clock that a test sets."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_the_lag_is_what_two_clocks_say_less_what_the_search_took() -> None:
+    now = Time()
+    meter = LagMeter(now)
+    meter.begin(Clock(10_000, 100), 0)
+    now.seconds = 1.0
+    meter.end()
+    meter.begin(Clock(9_050, 100), 2)  # 1 050 ms are gone, of which the search took 1 000
+    assert meter.lag == 50
+    now.seconds = 2.0
+    meter.end()
+    meter.begin(Clock(8_150, 100), 4)  # none is lost
+    assert meter.lag == 50
+    now.seconds = 3.0
+    meter.end()
+    meter.begin(Clock(7_200, 100), 20)  # another game, or moves taken back
+    now.seconds = 4.0
+    meter.end()
+    meter.begin(Clock(60_000, 100), 22)  # the next time control
+    meter.begin(None, 24)
+    meter.begin(Clock(50_000, 100), 26)
+    meter.begin(Clock(49_000, 100), 28)  # before the move before was sent
+    assert meter.lag == 50
+
+
+def test_the_lag_while_pondering_counts_from_the_hit() -> None:
+    now = Time()
+    meter = LagMeter(now)
+    meter.begin(Clock(10_000), 0)
+    now.seconds = 30.0
+    meter.ponderhit()
+    now.seconds = 31.0
+    meter.end()
+    meter.begin(Clock(8_800), 2)
+    assert meter.lag == 200
+
+
+def test_old_lags_are_forgotten() -> None:
+    now = Time()
+    meter = LagMeter(now)
+    left = 1_000_000
+    for move in range(LAGS_KEPT + 2):
+        meter.begin(Clock(left), 2 * move)
+        meter.end()
+        left -= 900 if move == 0 else 10
+    assert meter.lag == 10
+
+
+def test_a_slow_gui_makes_the_engine_move_sooner(gui: Gui) -> None:
+    given: list[Limits] = []
+    begin = gui.session.engine.begin
+
+    def heard(board: Board, limits: Limits | None = None) -> Search:
+        assert limits is not None
+        given.append(limits)
+        return begin(board, limits)
+
+    gui.session.engine.begin = heard  # type: ignore[method-assign]
+    gui.say("position startpos")
+    gui.ask("go wtime 60000 btime 60000 depth 1", "bestmove")
+    assert gui.session.job is not None
+    gui.session.job.thread.join()
+    gui.say("position startpos moves e2e4 e7e5")
+    gui.ask("go wtime 51000 btime 60000 depth 1", "bestmove")
+    assert given[0].lag == 0
+    assert 0 < given[1].lag <= 9000

@@ -94,7 +94,7 @@ def budget(limits: Limits, clock: Clock | None, ply: int, settings: Settings) ->
         return Budget(float(limits.movetime), float(limits.movetime), exact=True)
     if clock is None:
         return None
-    overhead = float(settings.move_overhead)
+    overhead = float(max(settings.move_overhead, limits.lag))
     if settings.time_manager == "budget":
         return budget_of_clock(clock, ply, overhead)
     wanted = OTHERS[settings.time_manager](clock, ply)

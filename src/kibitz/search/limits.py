@@ -46,6 +46,7 @@ class Limits:
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
     every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
+    lag: int = 0  # milliseconds that a move costs besides, where it is more than Move Overhead
     report_ms: int | None = None  # between two reports while nothing new is found; None: 500
 
     def __post_init__(self) -> None:

@@ -133,6 +133,7 @@ def stop(session: Session, _: str) -> None:
 
 def ponderhit(session: Session, _: str) -> None:
     """`ponderhit`: the move that was pondered on was played."""
+    session.lag.ponderhit()
     session.engine.ponderhit()
 
 

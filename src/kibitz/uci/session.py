@@ -8,22 +8,30 @@ answer to `uci` comes at once.
 from __future__ import annotations
 
 import gc
+import math
 import threading
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.limits import Clock, Limits, Signals
 from kibitz.uci.options import UciOptions
 from kibitz.uci.protocol import Channel, PositionCommand, Write, board_at, legal_only
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
     from kibitz.search.report import Report
+
+
+LAGS_KEPT = 20  # of the last moves, whose worst is expected again
+LONGEST_LAG = 10_000.0  # ms; more is a clock that was set anew
 
 
 class Job:
@@ -43,6 +51,43 @@ class Job:
         return self.thread.is_alive() and not self.answered and not self.signals.stop.is_set()
 
 
+class LagMeter:
+    """What moves cost beside their searches, by the clocks that a GUI sends before each of them.
+
+    A program that shares its processors, or plays over a network, loses more of its clock than it
+    uses: its lines come late. Two clocks of the same side, a move apart, say how much.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now  # in seconds
+        self._lags: deque[float] = deque(maxlen=LAGS_KEPT)
+        self._before: tuple[Clock, int] | None = None  # the last search's clock and ply
+        self._began, self._thought = 0.0, 0.0  # s, ms
+
+    @property
+    def lag(self) -> int:
+        """The worst of the last moves, in milliseconds."""
+        return math.ceil(max(self._lags, default=0.0))
+
+    def begin(self, clock: Clock | None, ply: int) -> None:
+        """A search of that side begins with this on its clock."""
+        if clock is not None and self._before is not None:
+            before, last = self._before
+            lag = before.left + before.increment - clock.left - self._thought
+            if ply == last + 2 and 0.0 < lag < LONGEST_LAG:
+                self._lags.append(lag)
+        self._before = None if clock is None else (clock, ply)
+        self._began, self._thought = self._now(), math.inf
+
+    def ponderhit(self) -> None:
+        """From now on the clock runs."""
+        self._began = self._now()
+
+    def end(self) -> None:
+        """The move was sent."""
+        self._thought = 1000.0 * (self._now() - self._began)
+
+
 class Session:
     """One GUI and one engine."""
 
@@ -50,6 +95,7 @@ class Session:
         self.engine = engine or Engine()
         self.options = UciOptions()
         self.channel = Channel(write)
+        self.lag = LagMeter()
         self.on_compiling: Callable[[bool], None] = lambda _: None  # begins, has ended
         self.until_close = ExitStack()  # what ends with the session
         self.remote = remote  # the GUI is at the other end of a network
@@ -202,6 +248,9 @@ class Session:
             if wrong:
                 rest = "" if limits.searchmoves else "; all moves are searched"
                 self.info(f"go searchmoves: not legal here: {' '.join(wrong)[:80]}{rest}")
+        if limits is not None:
+            self.lag.begin(limits.clock(board.turn), board.ply)
+            limits = replace(limits, lag=self.lag.lag)
         search = self.engine.begin(board, limits)
 
         def endless() -> bool:
@@ -235,6 +284,7 @@ class Session:
         finally:
             job.answered = True
             self.write(best_line(move, ponder, options.chess960))
+            self.lag.end()
 
     def _show(self, report: Report, over: str | None, verbose: bool | None = None) -> None:
         """Send a report; messages go first, as the last line before the answer has a score."""
