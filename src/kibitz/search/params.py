@@ -118,11 +118,8 @@ MINIMAX = with_one_of("minimax", where=CHOOSING)
 
 # --- which entry of the log stands behind a default -----------------------------------------------
 #
-# Which entry of the research log stands behind the default of an option, by its heading.
-#
-# The table of options in docs/uci.md has its date beside each option. What is not here is usual in
-# the field, or its authors' constant, and was not measured with Kibitz.
-
+# What is not here is usual in the field, or its authors' constant, and was not measured with
+# Kibitz.
 
 # The heading of an entry, date and question -> the options that it measured, as named in Python.
 ENTRIES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -153,7 +150,6 @@ ENTRIES: dict[tuple[str, str], tuple[str, ...]] = {
     ("2026-11-21", "does our clock use its time?"): ("time_manager",),
     ("2026-11-25", "what is a score of +1.00 worth?"): ("score_type",),
 }
-MEASURED = {name: date for (date, _), names in ENTRIES.items() for name in names}
 
 
 # --- the options ----------------------------------------------------------------------------------

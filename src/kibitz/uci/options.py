@@ -27,7 +27,7 @@ from kibitz.core.options import (
     written,
 )
 from kibitz.engine.options import EngineOptions
-from kibitz.search.params import DRIVERS, MEASURED, OPTIONS
+from kibitz.search.params import DRIVERS, OPTIONS
 
 TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
 
@@ -113,17 +113,16 @@ def _known_networks() -> list[str]:
 
 def option_table() -> str:
     """All options as a table in Markdown."""
-    headings = ("option", "default", "range", "what it does", "only", "measured")
+    headings = ("option", "default", "range", "what it does", "only")
     return markdown_table(headings, [_row(option) for option in announced()])
 
 
 def _row(option: Option) -> tuple[str, ...]:
-    span = "true, false" if option.uci_type == "check" else ", ".join(option.choices)
+    span = ", ".join(option.choices)
     if option.low is not None and option.high is not None:
         span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
-    measured = MEASURED.get(option.name, "")
-    return f"`{option.uci}`", default, span, option.help, _only(option), measured
+    return f"`{option.uci}`", default, span, option.help, _only(option)
 
 
 def _only(option: Option) -> str:

@@ -162,7 +162,7 @@ def _of_search(tuning: Tuning, name: str, given: str) -> Parameter:
     if option is None:
         raise InputError("no such option to tune", value=name, fix=did_you_mean(name, names))
     if not option.step:
-        fix = "numbers that have one are listed in docs/tuning.md"
+        fix = f"numbers that have one: {', '.join(sorted(names))}"
         raise InputError(f"{option.uci} has no tuning step", value=name, fix=fix)
     spec = parse_player(tuning.player)
     if spec.kind != "engine":

@@ -45,7 +45,7 @@ LINES = 4  # first moves of the search with contempt that are followed
 BELIEVED = 0.1  # share of the visits that a reply has at least
 SURPRISE = 0.3  # by which it is worse than it looks
 BYTES = 32  # of a search's memory for a node; little of it is quickly forgotten
-# Lichess's ratings by least squares; docs/puzzles.md has how well that fits.
+# Lichess's ratings by least squares; research/log/ has how well that fits.
 RATING = {"base": 945.0, "nodes": 55.0, "prior": 35.0, "moves": 162.0, "mate": -305.0}
 LEAST_NODES, MOST_NODES = 100, 6_400
 
