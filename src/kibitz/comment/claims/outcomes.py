@@ -198,9 +198,8 @@ def _follow(scene: Scene, plies: int) -> str:
 
 
 def _repeats(boards: list[chess.Board]) -> bool:
-    last = boards[-1]
-    keys = [(board.board_fen(), board.turn, board.castling_rights) for board in boards]
-    return keys.count((last.board_fen(), last.turn, last.castling_rights)) > 1
+    keys = [*map(force.key_of, boards)]
+    return keys.count(keys[-1]) > 1
 
 
 # --- kings and pawns ------------------------------------------------------------------------------
