@@ -8,29 +8,29 @@ from pathlib import Path
 import chess
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 from kibitz.position.board import Board
 from kibitz.search.report import Score
 from kibitz.search.tablebase import Tablebases
 
-NOTHING = Seen(Score("cp", 0), 0.0, ())
+NOTHING = Evaluation(Score("cp", 0), 0.0, ())
 
 
-class Looks(dict[str, Seen]):
+class Looks(dict[str, Evaluation]):
     """Every look there is, by a function of the position and how large it is."""
 
-    def __init__(self, look: Callable[[chess.Board, int], Seen]) -> None:
+    def __init__(self, look: Callable[[chess.Board, int], Evaluation]) -> None:
         self._look = look
 
     def __contains__(self, _: object) -> bool:
         return True
 
-    def __getitem__(self, name: str) -> Seen:
+    def __getitem__(self, name: str) -> Evaluation:
         *fen, times = name.split()[:7]
         return self._look(chess.Board(" ".join(fen)), int(times))
 
 
-def seen_by(look: Callable[[chess.Board, int], Seen]) -> Analysis:
+def seen_by(look: Callable[[chess.Board, int], Evaluation]) -> Analysis:
     """An analysis with the looks of a function."""
     return Analysis(views=(NOTHING, NOTHING), looks=Looks(look))
 

@@ -15,17 +15,17 @@ import pytest
 import kibitz
 import kibitz.comment.engine
 from kibitz.cli import main
-from kibitz.comment.analyse import Effort, Searches, seen_along
+from kibitz.comment.analyse import Effort, Searches, evaluations_along
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import MARKS, Label, Seen, key_moments, label
+from kibitz.comment.judge import MARKS, Evaluation, Label, key_moments, label
 from kibitz.comment.marks import forget, grade_in, put_mark
 from kibitz.comment.report.page import shown
 from kibitz.comment.words.speaker import Comment, Speaker
-from kibitz.comment.words.story import told_by
+from kibitz.comment.words.story import figures_in
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
@@ -60,10 +60,10 @@ def test_a_game_gets_marks_values_lines_and_a_story(engine: Engine) -> None:
     assert "mated on move 7" in game.tree.comment
     assert "Accuracy" in game.tree.comment
     assert all(node.eval() is not None for node in nodes)
-    marked = told_by(parse_game(str(game)).tree)
+    marked = figures_in(parse_game(str(game)).tree)
     assert marked is not None  # the marks say all of it
-    assert marked[1:] == done.told[1:]
-    assert marked.values == pytest.approx(done.told.values)
+    assert marked[1:] == done.figures[1:]
+    assert marked.values == pytest.approx(done.figures.values)
     assert "[%clk 0:05:00]" in nodes[0].comment
     assert any(node.nags & {2, 4, 6} for node in nodes)
     assert any(len(node.variations) > 1 for node in [game.tree, *nodes])
@@ -136,7 +136,7 @@ def test_a_game_of_the_book_is_named_as_such(engine: Engine) -> None:
 def test_key_moments_alone(engine: Engine) -> None:
     style = Style(moments="key", limits=Limits(nodes=300))
     done = annotate(parse_game(TRAP), engine, style)
-    keys = key_moments(done.told.values, done.told.labels)
+    keys = key_moments(done.figures.values, done.figures.labels)
     spoken = [ply for ply, comment in enumerate(done.comments) if comment.text]
     assert keys
     assert {*spoken} <= {*keys}
@@ -235,15 +235,15 @@ def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
     other = chess.Move.from_uci("h2h3")
 
     class Fake(Searches):
-        def see(self, board: chess.Board, limits: Limits) -> Seen:
+        def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             assert limits.nodes
             value = -0.6 if board.fen() == boards[-1].fen() else 0.0
             best = other if board.turn else chess.Move.from_uci("h7h6")
             line = (best,) if best in board.legal_moves else ()
-            return Seen(Score("cp", round(300 * value)), value, line, second=value)
+            return Evaluation(Score("cp", round(300 * value)), value, line, second=value)
 
     with Engine("material", hash=16) as engine:
-        views = seen_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
+        views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
     assert [view.value for view in views] == [0.0, 0.0, 0.0, 0.0, -0.6]
 
 

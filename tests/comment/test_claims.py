@@ -15,11 +15,11 @@ from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, mer
 from kibitz.comment.claims.tactical import Discovers
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
-from kibitz.comment.judge import Label, Seen
+from kibitz.comment.judge import Evaluation, Label
 from kibitz.comment.select import LEVELS, Memory, is_confirmed, worth_saying
 from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.speaker import Speaker
-from kibitz.comment.words.story import Told
+from kibitz.comment.words.story import Figures
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
@@ -36,10 +36,10 @@ def scene(analysis: Analysis, fen: str, *line: str) -> Scene:
     return Scene(board, moves[0], tuple(moves[1:]), analysis)
 
 
-def always(seen: Seen) -> Callable[[chess.Board, int], Seen]:
+def always(seen: Evaluation) -> Callable[[chess.Board, int], Evaluation]:
     """A deeper search that sees the same everywhere."""
 
-    def look(_: chess.Board, __: int) -> Seen:
+    def look(_: chess.Board, __: int) -> Evaluation:
         return seen
 
     return look
@@ -79,7 +79,7 @@ KEPT, LOST = "e8e7 e1e2 e7f7 e2e3 f7e7 e3f3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
 @pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
 def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed: bool) -> None:
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    analysis = seen_by(always(Seen(Score("cp", 0), 0.0, line)))
+    analysis = seen_by(always(Evaluation(Score("cp", 0), 0.0, line)))
     one = scene(analysis, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
     assert Wins((5,), ()).proved(one)
     assert is_confirmed(Wins((5,), ()), one) is confirmed
@@ -91,7 +91,7 @@ def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
 ) -> None:
     """After Rd2 and a pass Rxd5 takes the knight; then the other side moves."""
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    analysis = seen_by(always(Seen(Score("cp", 0), 0.0, line)))
+    analysis = seen_by(always(Evaluation(Score("cp", 0), 0.0, line)))
     one = scene(analysis, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
     taken = Step(chess.Move.from_uci("d2d5"), "2.Rxd5")
     threat = Threatens(taken, Unit(chess.KNIGHT, chess.D5, False))
@@ -114,9 +114,9 @@ def test_a_line_that_ends_early_is_looked_at_again() -> None:
     line = (chess.Move.from_uci("g1f3"), chess.Move.from_uci("g8f6"))
     back = (chess.Move.from_uci("f3g1"), chess.Move.from_uci("f6g8"))
 
-    def look(at: chess.Board, _: int) -> Seen:
+    def look(at: chess.Board, _: int) -> Evaluation:
         there = at.piece_at(chess.F3) is not None
-        return Seen(Score("cp", 0), 0.0, back if there else line)
+        return Evaluation(Score("cp", 0), 0.0, back if there else line)
 
     assert seen_by(look).expected(board) == [*line, *back, *line]
     assert UNSEARCHED.expected(board) is None
@@ -130,7 +130,7 @@ def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:
 def test_an_only_move_needs_the_deeper_look_to_agree() -> None:
     best = (chess.Move.from_uci("d2d5"),)
     for second, confirmed in ((-0.01, False), (-0.5, True)):
-        seen = Seen(Score("cp", 0), 0.0, best, second=second)
+        seen = Evaluation(Score("cp", 0), 0.0, best, second=second)
         one = scene(seen_by(always(seen)), LOOSE, "Rxd5")
         assert is_confirmed(OnlyMove(False), one) is confirmed
 
@@ -179,9 +179,9 @@ def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: boo
     line = tuple(at.push_san(san) for san in longer.split())
     if not said:  # the line of the deeper search ends early, too
         line = line[:2]
-    has = Seen(Score("cp", -1000), -0.95, line[:2])
+    has = Evaluation(Score("cp", -1000), -0.95, line[:2])
 
-    def look(seen_at: chess.Board, _: int) -> Seen:
+    def look(seen_at: chess.Board, _: int) -> Evaluation:
         return replace(has, line=line[seen_at.ply() - after.ply() :])
 
     analysis = seen_by(look)
@@ -189,10 +189,10 @@ def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: boo
     assert (Discovers in map(type, claims)) is said
 
 
-def views(value: float) -> tuple[Seen, Seen]:
+def views(value: float) -> tuple[Evaluation, Evaluation]:
     """What a search sees before a move and after it, as the mover and as the other side see it."""
     line = chess.Move.from_uci("d1f3")
-    return Seen(Score("cp", 0), value, (line,)), Seen(Score("cp", 0), -value, ())
+    return Evaluation(Score("cp", 0), value, (line,)), Evaluation(Score("cp", 0), -value, ())
 
 
 @pytest.mark.parametrize(("value", "plain"), [(0.0, True), (0.95, True)])
@@ -215,7 +215,7 @@ def test_two_slight_things_are_not_said_once_all_is_decided() -> None:
 
 def test_what_people_marked_or_wrote_and_the_end_are_spoken_of() -> None:
     tree = parse_game("1. e4 $1 e5 {good} 2. Nf3 {[%clk 0:10:00]} Nc6 *").tree
-    told = Told((0.0,) * 5, (Label.NONE,) * 4, None)
+    told = Figures((0.0,) * 5, (Label.NONE,) * 4, None)
     assert tones_of(tree, told) == [Tone.KEEN, Tone.PLAIN, Tone.SPARING, Tone.KEEN]
     turned = told._replace(values=(0.0, 0.0, 0.0, 0.7, 0.7))
     assert tones_of(tree, turned)[2] is Tone.KEEN
@@ -227,7 +227,9 @@ def test_a_move_that_lets_mate_happen_is_not_praised(had: int | None, said: list
     made = scene(UNSEARCHED, "6k1/1b3ppp/8/8/8/7q/P4P1P/6K1 w - - 0 1", "a3", "Qg2#")
     score = Score("cp", -900) if had is None else Score("mate", had)
     line = (chess.Move.from_uci("f2f3"),)
-    made = replace(made, had=Seen(score, -0.95, line), has=Seen(Score("mate", 1), 1.0, made.follow))
+    made = replace(
+        made, had=Evaluation(score, -0.95, line), has=Evaluation(Score("mate", 1), 1.0, made.follow)
+    )
     chosen = [select(made, Memory(), "club", tone).claims for tone in Tone]
     assert [sum(isinstance(one, AllowsMate) for one in claims) for claims in chosen] == said
     assert "1...Qg2#" in Speaker("club").comment(made).text

@@ -5,7 +5,7 @@ import pytest
 
 from kibitz.comment.claims.features import FINDERS, Finder
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import Scene, taken_by
+from kibitz.comment.facts import Scene, captured_by
 
 
 def scene(fen: str, *line: str) -> Scene:
@@ -14,7 +14,7 @@ def scene(fen: str, *line: str) -> Scene:
     for san in line:
         if san.startswith("("):
             last = board.parse_san(san.strip("()"))
-            took = taken_by(board, last)
+            took = captured_by(board, last)
             board.push(last)
     after = board.copy()
     moves = [after.push_san(san) for san in line if not san.startswith("(")]

@@ -8,10 +8,11 @@ import chess
 import pytest
 
 from kibitz.comment.judge import (
+    Evaluation,
     Label,
-    Seen,
     accuracy,
     as_queens,
+    evaluation_of,
     in_hindsight,
     is_hard_to_find,
     is_only_move,
@@ -21,15 +22,14 @@ from kibitz.comment.judge import (
     turning_points,
     value_of,
 )
-from kibitz.comment.judge import seen as seen_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.search.report import Score
 
 
-def seen(kind: str, amount: int, second: float | None = None) -> Seen:
+def seen(kind: str, amount: int, second: float | None = None) -> Evaluation:
     score = Score("mate" if kind == "mate" else "cp", amount)
-    return Seen(score, value_of(score), (chess.Move.from_uci("e2e4"),), second)
+    return Evaluation(score, value_of(score), (chess.Move.from_uci("e2e4"),), second)
 
 
 # Before the move for the mover; after it for the opponent.
@@ -61,7 +61,7 @@ def test_marks_are_on_the_common_scale_whatever_is_shown() -> None:
         other = engine.play(Board(fen), nodes=2000).report
     assert plain.best.value == other.best.value
     assert plain.best.score != other.best.score
-    assert seen_of(chess.Board(fen), other).score == plain.best.score
+    assert evaluation_of(chess.Board(fen), other).score == plain.best.score
 
 
 def test_accuracy_of_moves_is_as_lichess_has_it() -> None:
@@ -148,7 +148,7 @@ def test_hindsight_believes_the_moves_that_were_made() -> None:
     won = in_hindsight(had, lost, other)  # an overlooked mate was there before the move, too
     assert (won.score, won.value, won.line[0]) == (Score("mate", 3), 1.0, other)
     assert in_hindsight(had, seen("mate", 2), other) is had  # a bad move says nothing of the rest
-    spare = Seen(Score("cp", -50), value_of(Score("cp", -50)), (other,))
+    spare = Evaluation(Score("cp", -50), value_of(Score("cp", -50)), (other,))
     saved = in_hindsight(replace(had, other=spare), seen("mate", 2), made)
     assert (saved.score, saved.line, saved.second) == (spare.score, (other,), -1.0)
 
@@ -168,10 +168,10 @@ def test_what_is_promoted_and_taken_at_once_is_a_queen(fen: str, line: str, show
 
 
 def test_a_mate_that_was_not_given_is_marked_in_a_decided_game() -> None:
-    mate, won = Seen(Score("mate", 1), 1.0, ()), Seen(Score("cp", -1200), -0.975, ())
+    mate, won = Evaluation(Score("mate", 1), 1.0, ()), Evaluation(Score("cp", -1200), -0.975, ())
     assert label(mate, won) is Label.INACCURACY
-    assert label(mate, Seen(Score("mate", 0), -1.0, ())) is Label.NONE
-    assert label(Seen(Score("mate", 4), 1.0, ()), won) is Label.NONE
+    assert label(mate, Evaluation(Score("mate", 0), -1.0, ())) is Label.NONE
+    assert label(Evaluation(Score("mate", 4), 1.0, ()), won) is Label.NONE
     assert labels_of((1.0, 0.97), True, {0}) == (Label.INACCURACY,)
     assert labels_of((1.0, 0.97), True) == (Label.NONE,)
     assert labels_of((1.0, 0.0), True, {0}) == (Label.BLUNDER,)

@@ -157,7 +157,7 @@ def test_openings_have_german_names_or_none() -> None:
     board = chess.Board()
     for name, german in (("Sicilian Defense", "Sizilianische"), ("Hippopotamus Defense", "")):
         scene = Scene(board, chess.Move.from_uci("e2e4"), ())
-        told = Speaker("club", GERMAN).told_alone(scene, Names(name))
+        told = Speaker("club", GERMAN).sentence_of(scene, Names(name))
         assert german in told
         assert bool(told) is bool(german)
 
@@ -165,7 +165,7 @@ def test_openings_have_german_names_or_none() -> None:
 def said_of(claim: Claim, scene: Scene, speaker: Speaker) -> Iterator[str]:
     """A claim in all its forms."""
     for _ in range(6):
-        yield speaker.told_alone(scene, claim)
+        yield speaker.sentence_of(scene, claim)
 
 
 @pytest.mark.parametrize("level", ["beginner", "club"])
@@ -185,7 +185,7 @@ def lacks(claim: Claim) -> bool:
 def is_sentence(claim: Claim, scene: Scene) -> bool:
     """Whether a claim is said by itself: in English, it is."""
     try:
-        return bool(Speaker("club").told_alone(scene, claim))
+        return bool(Speaker("club").sentence_of(scene, claim))
     except (KeyError, AttributeError):
         return False
 

@@ -10,8 +10,8 @@ import pytest
 
 from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Annotated, Style, annotate
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import Scene, scenes_of
-from kibitz.comment.kept import Kept
 from kibitz.comment.select import LEVELS, kind_of
 from kibitz.comment.words.languages import LANGUAGES
 from kibitz.engine import Engine
@@ -43,14 +43,14 @@ class Level(NamedTuple):
 def levels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Level]]:
     found: dict[str, list[Level]] = {level: [] for level in LEVELS}
     with Engine("material", search="alphabeta", multipv=2, hash=16) as engine:
-        kept = Kept(engine, Effort(LIMITS), tmp_path_factory.mktemp("kept"))
+        cache = AnalysisCache(engine, Effort(LIMITS), tmp_path_factory.mktemp("kept"))
         for level in LEVELS:
             for game in read_games(GAMES):
                 if game.number not in CHOSEN:
                     continue
-                annotated = annotate(game, engine, Style(level, limits=LIMITS), kept=kept)
+                annotated = annotate(game, engine, Style(level, limits=LIMITS), cache=cache)
                 start = game.tree.board()
-                analysis = kept.find(start, tuple(one.move for one in game.tree.mainline()))
+                analysis = cache.find(start, tuple(one.move for one in game.tree.mainline()))
                 assert analysis is not None
                 found[level].append(Level(annotated, scenes_of(analysis)))
     return found
@@ -72,7 +72,7 @@ def test_marks_values_and_story_are_the_same_at_every_level(
 ) -> None:
     for beginner, club, expert in zip(*levels.values(), strict=True):
         assert beginner.facts() == club.facts() == expert.facts()
-        assert beginner.annotated.told == club.annotated.told == expert.annotated.told
+        assert beginner.annotated.figures == club.annotated.figures == expert.annotated.figures
 
 
 def test_a_beginner_is_told_what_an_expert_sees(levels: dict[str, list[Level]]) -> None:

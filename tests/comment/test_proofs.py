@@ -21,8 +21,8 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.facts import Scene, Unit, taken_by
-from kibitz.comment.judge import Label, Seen
+from kibitz.comment.facts import Scene, Unit, captured_by
+from kibitz.comment.judge import Evaluation, Label
 from kibitz.comment.select import LEVELS, Level, Memory
 from kibitz.comment.selection import select
 from kibitz.search.report import Score
@@ -38,20 +38,22 @@ def unit(text: str) -> Unit:
     return Unit(LETTERS[text[0].upper()], chess.parse_square(text[1:]), text[0].isupper())
 
 
-def seen(value: float, *moves: str, mate: int = 0, second: float | None = None) -> Seen:
+def seen(value: float, *moves: str, mate: int = 0, second: float | None = None) -> Evaluation:
     """What a search has seen, for the side to move."""
     line = tuple(map(chess.Move.from_uci, moves))
     score = Score("mate", mate) if mate else Score("cp", round(300 * value))
-    return Seen(score, value, line, second)
+    return Evaluation(score, value, line, second)
 
 
-def scene(fen: str, line: str, had: Seen | None = None, has: Seen | None = None) -> Scene:
+def scene(
+    fen: str, line: str, had: Evaluation | None = None, has: Evaluation | None = None
+) -> Scene:
     """A move and those after it; a move in brackets was made before."""
     board, last, took = chess.Board(fen), None, None
     earlier, _, line = line.rpartition(") ")
     if earlier:
         last = board.parse_san(earlier[1:])
-        took = taken_by(board, last)
+        took = captured_by(board, last)
         board.push(last)
     after = board.copy()
     moves = [after.push_san(san) for san in line.split()]
@@ -97,8 +99,8 @@ NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
-Told = tuple[Claim, Scene, list[Scene]]
-CASES: list[Told] = [
+Figures = tuple[Claim, Scene, list[Scene]]
+CASES: list[Figures] = [
     # The fork's knight can be taken; Black's pieces are guarded.
     (
         tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8"))),

@@ -17,10 +17,10 @@ import pytest
 
 from kibitz.comment.analyse import MANY, Effort
 from kibitz.comment.annotate import Style, annotate
-from kibitz.comment.kept import Kept
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.report.page import Report, without_commands
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
-from kibitz.comment.words.story import told_by
+from kibitz.comment.words.story import figures_in
 from kibitz.engine import Engine
 from kibitz.position.pgn import BadGame, read_games
 from kibitz.search.limits import Limits
@@ -214,10 +214,10 @@ def test_an_annotated_game_names_the_moves_that_were_good(tmp_path: Path) -> Non
     game = next(read_games(io.StringIO("1. f3 e5 2. g4 Qh4# 0-1")))
     effort = Effort(Limits(nodes=300))
     with Engine("material", search="alphabeta", multipv=2, hash=16) as engine:
-        kept = Kept(engine, effort, tmp_path)
-        annotate(game, engine, Style(limits=effort.limits), kept=kept)
+        cache = AnalysisCache(engine, effort, tmp_path)
+        annotate(game, engine, Style(limits=effort.limits), cache=cache)
         first = str(game)
-        annotate(game, engine, Style(limits=effort.limits), kept=kept)
+        annotate(game, engine, Style(limits=effort.limits), cache=cache)
     assert str(game) == first
     node = [*game.tree.mainline()][2]
     told = re.search(r"\[%good ([^]]*)\]", node.comment)
@@ -246,7 +246,7 @@ def test_the_examples_are_whole() -> None:
     assert bad == []
     assert [one.moves for one in annotated] == [one.moves for one in games]
     assert len(games) == 10
-    assert all(told_by(game.tree) for game in annotated)
+    assert all(figures_in(game.tree) for game in annotated)
     assert {one.tags["Annotator"].partition("(")[0] for one in annotated} == {"kibitz "}
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert len(Outline(page).all("script")) == len(games) + 1

@@ -8,7 +8,7 @@ from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.faults import Turns
 from kibitz.comment.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
 from kibitz.comment.facts import UNSEARCHED, Scene
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 from kibitz.comment.marks import add_lines, lines_of
 from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.position.pgn import parse_game
@@ -24,8 +24,8 @@ def scene(
     after = board.copy()
     moves = tuple(after.push_san(san) for san in line.split())
     score = Score("mate", -mate) if mate else Score("cp", 0)
-    had = Seen(Score("cp", 0), value, moves)
-    has = Seen(score, -1.0 if mate else -value, moves[1:])
+    had = Evaluation(Score("cp", 0), value, moves)
+    has = Evaluation(score, -1.0 if mate else -value, moves[1:])
     return Scene(board, moves[0], moves[1:], analysis, had=had, has=has)
 
 
@@ -79,7 +79,7 @@ def test_what_only_looks_like_one_is_none(fen: str, line: str) -> None:
 def test_nothing_is_sacrificed_where_the_value_falls() -> None:
     one = scene(KNIGHT, CASES[0][1])
     assert one.has is not None
-    worse = Seen(one.has.score, 0.5, one.has.line)
+    worse = Evaluation(one.has.score, 0.5, one.has.line)
     assert sacrifice(Scene(one.before, one.move, one.follow, had=one.had, has=worse)) is None
 
 
@@ -99,8 +99,8 @@ ACCEPTS = "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6"
 def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     accepted: float, aim: str
 ) -> None:
-    def look(_: chess.Board, times: int) -> Seen:
-        return Seen(Score("cp", 0), accepted if times == ACCEPTED else 0.13, ())
+    def look(_: chess.Board, times: int) -> Evaluation:
+        return Evaluation(Score("cp", 0), accepted if times == ACCEPTED else 0.13, ())
 
     one = scene(OFFER, ACCEPTS, 0.13, analysis=seen_by(look))
     found = sacrifice(one)
@@ -123,11 +123,11 @@ def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
     game = parse_game(f'[FEN "{OFFER}"]\n\n17... Be6 18. Qxc3 *').tree
     lines = {"Bxb6": "Bxc4+ Kg1 Ne2+ Kf1 Nxd4+"}
 
-    def look(board: chess.Board, times: int) -> Seen:
+    def look(board: chess.Board, times: int) -> Evaluation:
         took = board.piece_at(chess.B6) == chess.Piece.from_symbol("B")
         expected = lines["Bxb6"] if took and times == ACCEPTED else ""
         moves = tuple(board.push_san(san) for san in expected.split())
-        return Seen(Score("cp", 529), 0.5, moves)
+        return Evaluation(Score("cp", 529), 0.5, moves)
 
     one = scene(OFFER, ACCEPTS, 0.13, analysis=seen_by(look))
     found = sacrifice(one)
@@ -151,7 +151,7 @@ def test_a_mark_without_words_has_the_better_line(
 ) -> None:
     game = parse_game("1. a3 e5 *").tree
     better, move = chess.Move.from_uci("e2e4"), chess.Move.from_uci("a2a3")
-    had, has = Seen(Score("cp", 30), 0.2, (better,)), Seen(Score("cp", 0), -made, ())
+    had, has = Evaluation(Score("cp", 30), 0.2, (better,)), Evaluation(Score("cp", 0), -made, ())
     one = Scene(chess.Board(), move, (), had=had, has=has)
     add_lines(game.variations[0], lines_of(one, Comment("", said), "club"))
     assert [node.move for node in game.variations] == [move, better][:lines]
@@ -177,9 +177,9 @@ def test_castling_is_lost_whatever_takes(fen: str, lines: tuple[str, ...], aim: 
             known.setdefault(board.epd(), moves[ply:])
             board.push(move)
 
-    def look(board: chess.Board, _: int) -> Seen:
+    def look(board: chess.Board, _: int) -> Evaluation:
         value = 0.13 if board.turn else -0.13
-        return Seen(Score("cp", 0), value, known.get(board.epd(), ()))
+        return Evaluation(Score("cp", 0), value, known.get(board.epd(), ()))
 
     one = scene(fen, lines[0], 0.13, analysis=seen_by(look))
     first, found = sacrifice(one), confirmed_sacrifice(one)

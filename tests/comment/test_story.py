@@ -17,7 +17,7 @@ from kibitz.comment.claims.faults import AllowsMate, faults
 from kibitz.comment.facts import Scene, played
 from kibitz.comment.judge import Label
 from kibitz.comment.words.speaker import Comment
-from kibitz.comment.words.story import BAD, Teller, Told, decisive, story_of, told_by
+from kibitz.comment.words.story import BAD, Figures, Teller, decisive, figures_in, story_of
 from kibitz.comment.words.story import _outplayed as outplayed
 from kibitz.position.pgn import parse_game
 from tests.comment.stories import BETTER, ROUNDED, WON, Turn, story_statements
@@ -32,7 +32,7 @@ def story(values: list[float], tags: str = '[Result "1-0"]') -> str:
     fen = '[FEN "3qk3/pppppp2/8/8/8/8/2PPPPPP/3QK3 w - - 0 1"]'
     fen = fen.replace("pppppp2", "8").replace("2PPPPPP", "8")
     game = parse_game(f'[SetUp "1"]\n{fen}\n{tags}\n\n{{ [%eval 0.00] }} {text} *')
-    told = told_by(game.tree)
+    told = figures_in(game.tree)
     assert told is not None
     return story_of(game.tree, told, [Comment()] * len(values))
 
@@ -99,7 +99,7 @@ def test_a_story_does_not_play_down_what_is_marked(
 def test_a_story_says_by_what_rule_a_game_ended(moves: str, result: str, part: str) -> None:
     game = parse_game(f'[Result "{result}"]\n\n{moves} {result}')
     plies = sum(1 for _ in game.tree.mainline())
-    told = Told((0.0,) * (plies + 1), (Label.NONE,) * plies, None)
+    told = Figures((0.0,) * (plies + 1), (Label.NONE,) * plies, None)
     text = story_of(game.tree, told, [Comment()] * plies)
     assert part in text
     assert ("repetition" in text) is ("repetition" in part)
@@ -121,7 +121,7 @@ def test_a_game_of_one_move_that_turns_it_has_a_story(value: float) -> None:
 
 @pytest.mark.parametrize(("mark", "said"), [(Label.BLUNDER, False), (Label.NONE, True)])
 def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
-    told = Told((0.0, 0.0, 0.3, 0.3, 0.6, 0.6, 0.9), (Label.NONE, mark) * 3, None)
+    told = Figures((0.0, 0.0, 0.3, 0.3, 0.6, 0.6, 0.9), (Label.NONE, mark) * 3, None)
     boards = [chess.Board(fen=chess.STARTING_FEN) for _ in told.values]
     for ply, board in enumerate(boards):
         board.turn = ply % 2 == 0
@@ -147,7 +147,7 @@ def test_what_decides_is_the_first_mistake_that_was_not_made_up_for(
     marks = tuple(Label.BLUNDER if had - has > 0.3 else Label.NONE for had, has in pairwise(values))
     black = parse_game('[FEN "7k/8/8/8/8/8/8/K7 b - - 0 1"]\n\n1... Kg8 0-1').tree
     black.headers["Result"] = "0-1"
-    told = Told(values, marks, None)
+    told = Figures(values, marks, None)
     assert decisive(black, told) == (edge, decides)
     black.headers["Result"] = "*"  # of an open game nothing has been decided
     tree.headers["Result"] = "1-0"
@@ -164,7 +164,7 @@ def test_what_decides_is_the_first_mistake_that_was_not_made_up_for(
 )
 def test_a_won_game_says_by_how_much(moves: str, tags: str, part: str) -> None:
     game = parse_game(f'{tags}[Result "0-1"]\n\n{moves} 0-1')
-    told = Told((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.9), (Label.NONE,) * 6, None)
+    told = Figures((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.9), (Label.NONE,) * 6, None)
     text = story_of(game.tree, told, [Comment()] * 6)
     assert part in text or "After 3 moves Black had won" in text
     assert ("bishop" in text) is ("Nxa6" in moves)
@@ -177,7 +177,7 @@ def test_a_habit_is_what_more_than_one_bad_move_has_in_common(count: int, said: 
     marks = (Label.BLUNDER, Label.NONE, Label.BLUNDER, *[Label.NONE] * 3)
     bad = Comment(claims=(AllowsMate(2, Step(chess.Move.null(), "")),))
     comments = [bad if ply in (0, 2)[:count] else Comment() for ply in range(6)]
-    text = story_of(game.tree, Told(values, marks, None), comments)
+    text = story_of(game.tree, Figures(values, marks, None), comments)
     assert ("White can take home: 2 of 2 bad moves allowed a mate" in text) is said
 
 
@@ -208,7 +208,7 @@ def causes(board: chess.Board, move: chess.Move) -> Comment:
 def test_no_story_contradicts_a_mark_or_the_result() -> None:
     told_of, kinds = 0, set()
     for number, game in enumerate(games()):
-        told, nodes = told_by(game), list(game.mainline())
+        told, nodes = figures_in(game), list(game.mainline())
         assert told is not None
         comments = []
         for node, mark in zip(nodes, told.labels, strict=True):

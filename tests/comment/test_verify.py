@@ -16,7 +16,7 @@ from kibitz.comment.decoder.comments import SUITE
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.search.report import Score
 
@@ -40,7 +40,10 @@ def scene_of(fen: str, san: str, *follow: str) -> Scene:
 def blunder() -> Scene:
     """3...Nf6 lets White mate; the search saw 3...Qe7."""
     queen, mate = chess.Move.from_uci("d8e7"), chess.Move.from_uci("h5f7")
-    had, has = Seen(Score("cp", 20), 0.04, (queen,)), Seen(Score("mate", 1), 1.0, (mate,))
+    had, has = (
+        Evaluation(Score("cp", 20), 0.04, (queen,)),
+        Evaluation(Score("mate", 1), 1.0, (mate,)),
+    )
     return replace(scene_of(BLUNDER, "Nf6", "h5f7"), had=had, has=has)
 
 
@@ -75,7 +78,7 @@ def test_what_the_table_says_holds(case: object) -> None:
     ],
 )
 def test_two_things_share_a_sentence_if_both_are_short(claims: list[Claim], joint: str) -> None:
-    text = Speaker().told(scene_of(FORK, "Nc7+"), claims)
+    text = Speaker().text_of(scene_of(FORK, "Nc7+"), claims)
     assert re.fullmatch(joint, text), text
 
 

@@ -19,7 +19,7 @@ import msgspec
 from kibitz.coach.database import WHITE, Database, View
 from kibitz.coach.deck import LINES, Engines, Item, items_of
 from kibitz.comment.analyse import AGAIN, REMEMBERED, SMALL_TABLE, Searches
-from kibitz.comment.judge import Seen, in_hindsight, label
+from kibitz.comment.judge import Evaluation, in_hindsight, label
 from kibitz.core.log import Stop, progress
 from kibitz.core.workers import in_processes
 from kibitz.engine import Engine
@@ -77,7 +77,7 @@ class Analyst:
         tree = parse_game(task.pgn).tree
         moves = [node.move for node in tree.mainline()]
         boards = _boards(tree.board(), moves)
-        seen = seen_along(boards, moves, Searches(self._pairs), self.study.nodes)
+        seen = evaluations_along(boards, moves, Searches(self._pairs), self.study.nodes)
         engines = Engines(self._pairs, self._wide)
         items = list(items_of(boards, moves, seen, task.white, engines))
         return Analysed(task.number, list(map(_view, seen)), items)
@@ -93,9 +93,9 @@ def _boards(start: chess.Board, moves: list[chess.Move]) -> list[chess.Board]:
     return boards
 
 
-def seen_along(
+def evaluations_along(
     boards: list[chess.Board], moves: list[chess.Move], searches: Searches, nodes: int
-) -> list[Seen]:
+) -> list[Evaluation]:
     """What is seen of each position; again with AGAIN times the nodes around what seems bad."""
     views = [searches.see(board, Limits(nodes=nodes)) for board in boards]
     bad = {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
@@ -106,7 +106,7 @@ def seen_along(
     return views
 
 
-def _view(seen: Seen) -> View:
+def _view(seen: Evaluation) -> View:
     best = seen.line[0].uci() if seen.line else ""
     second = None if seen.second is None else round(seen.second, 3)
     return View(seen.score.kind, seen.score.amount, best, second)

@@ -22,7 +22,7 @@ import msgspec
 
 from kibitz.coach.puzzles.solve import PIECES, motifs_of
 from kibitz.comment.annotate import comment_on
-from kibitz.comment.judge import Label, Seen, label, score_before, seen, value_of
+from kibitz.comment.judge import Evaluation, Label, evaluation_of, label, score_before, value_of
 from kibitz.comment.words.languages import language_of
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -111,7 +111,7 @@ class Engines(NamedTuple):
 def items_of(
     boards: Sequence[chess.Board],
     moves: Sequence[chess.Move],
-    views: Sequence[Seen],
+    views: Sequence[Evaluation],
     white: bool,
     engines: Engines,
 ) -> Iterator[Item]:
@@ -177,7 +177,7 @@ def _lines(board: chess.Board, wide: Engine) -> list[tuple[Good, Score]]:
     ]
 
 
-def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Seen:
+def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Evaluation:
     """What a search sees after a move, for the other side."""
     after = board.copy()
     after.push(move)
@@ -186,16 +186,16 @@ def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Seen:
     if end is not None:
         mated = end.winner is not None
         score = Score("mate", 0) if mated else Score("cp", 0)
-        return Seen(score, -1.0 if mated else 0.0, ())
+        return Evaluation(score, -1.0 if mated else 0.0, ())
     wide.new_game()
-    return seen(after, wide.play(position, Limits(nodes=PROOF)).report)
+    return evaluation_of(after, wide.play(position, Limits(nodes=PROOF)).report)
 
 
 def _value(good: Good) -> float:
     return value_of(Score("mate" if good.kind == "mate" else "cp", good.amount))
 
 
-def _with_score(good: tuple[Good, ...], then: Seen) -> tuple[Good, ...]:
+def _with_score(good: tuple[Good, ...], then: Evaluation) -> tuple[Good, ...]:
     """The right moves, the best with the score that the search after it has seen."""
     score = score_before(then)
     return (Good(good[0].move, score.kind, score.amount), *good[1:])

@@ -21,12 +21,12 @@ import chess
 
 from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
-    Seen,
+    Evaluation,
+    evaluation_of,
     graded,
     in_hindsight,
     is_only_move,
     label,
-    seen,
     tried,
 )
 from kibitz.position.board import Board
@@ -79,7 +79,7 @@ class Effort:
         return SMALL_TABLE if nodes is not None and nodes <= FITS else TABLE
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A position to be searched."""
 
     board: chess.Board
@@ -105,26 +105,26 @@ class Searches:
         for engine in engines:
             self._idle.put(engine)
         self._count = len(engines)
-        self._known: dict[tuple[str, tuple[chess.Move, ...], str], Seen] = {}
+        self._known: dict[tuple[str, tuple[chess.Move, ...], str], Evaluation] = {}
 
-    def see(self, board: chess.Board, limits: Limits) -> Seen:
+    def see(self, board: chess.Board, limits: Limits) -> Evaluation:
         """What a search sees of a position."""
-        asked = Asked(board.copy(stack=board.halfmove_clock), limits)
-        if asked.key not in self._known:
-            self._known[asked.key] = self._search(asked)
-        return self._known[asked.key]
+        query = Query(board.copy(stack=board.halfmove_clock), limits)
+        if query.key not in self._known:
+            self._known[query.key] = self._search(query)
+        return self._known[query.key]
 
-    def _search(self, asked: Asked) -> Seen:
-        position = Board.from_chess(asked.board)
+    def _search(self, query: Query) -> Evaluation:
+        position = Board.from_chess(query.board)
         end = position.outcome()
         if end is not None:
             mated = end.winner is not None
             score = Score("mate", 0) if mated else Score("cp", 0)
-            return Seen(score, -1.0 if mated else 0.0, ())
+            return Evaluation(score, -1.0 if mated else 0.0, ())
         engine = self._idle.get()
         try:
             engine.new_game()
-            return seen(asked.board, engine.play(position, asked.limits).report)
+            return evaluation_of(query.board, engine.play(position, query.limits).report)
         finally:
             self._idle.put(engine)
 
@@ -149,10 +149,10 @@ class Searches:
     def all(self, work: Iterable[Callable[[], Answer]]) -> Iterator[Answer]:
         """The answers of pieces of work, in their order; they are done side by side."""
         if self._count == 1:
-            yield from (one() for one in work)
+            yield from (task() for task in work)
             return
         with ThreadPoolExecutor(self._count, "analyse") as pool:
-            futures = [pool.submit(one) for one in work]
+            futures = [pool.submit(task) for task in work]
             try:
                 yield from (future.result() for future in futures)
             finally:
@@ -175,7 +175,7 @@ def analyse(
             boards.append(board.copy(stack=min(board.halfmove_clock, REMEMBERED)))
         if move is not None:
             board.push(move)
-    views = seen_along(boards, moves[first:], searches, effort, on_ply)
+    views = evaluations_along(boards, moves[first:], searches, effort, on_ply)
     begins = start.shredder_fen(en_passant="fen")
     return Analysis(
         begins, start.chess960, tuple(moves), tuple(views), has_tables=searches.has_tables
@@ -192,7 +192,9 @@ def good_moves(
     had, judged, good = analysis.views[ply], {analysis.moves[ply]}, list[chess.Move]()
     lines = [had, had.other]
     while True:
-        new = [one for one in lines if one is not None and one.line and one.line[0] not in judged]
+        new = [
+            line for line in lines if line is not None and line.line and line.line[0] not in judged
+        ]
         for line in new:
             if graded(had.value, line.value):
                 return good
@@ -211,19 +213,19 @@ def good_moves(
 # --- the positions of a game ----------------------------------------------------------------------
 
 
-def seen_along(
+def evaluations_along(
     boards: Sequence[chess.Board],
     moves: Sequence[chess.Move],
     searches: Searches,
     effort: Effort,
     on_ply: OnPly = lambda: None,
-) -> list[Seen]:
+) -> list[Evaluation]:
     """What searches see in every position of a game, from before its first move to after its last.
 
     Positions are searched again around what seems bad, deeper if it still does, and a view is
     corrected by what the moves made have led to.
     """
-    views: list[Seen] = []
+    views: list[Evaluation] = []
     for view in searches.all(partial(searches.see, board, effort.limits) for board in boards):
         views.append(view)
         on_ply()
@@ -235,14 +237,14 @@ def seen_along(
     _look_back(views, moves)
     looked: set[int] = set()
     tested: set[int] = set()
-    kept: set[int] = set()  # what a long look sees, whatever the game has led to
+    settled: set[int] = set()  # what a long look sees, whatever the game has led to
     while new := _labelled(views, moves) - tested:  # one correction may bring about another
         times = {ply: 1 if ply in new else LAST_LOOK for ply in _with_next(new)}  # the refutation
-        asked = times.keys() - looked - kept
-        deeper = {ply: effort.deep(times[ply]) for ply in sorted(asked)}
+        plies = times.keys() - looked - settled
+        deeper = {ply: effort.deep(times[ply]) for ply in sorted(plies)}
         _look(views, boards, deeper, searches)
         looked |= {*deeper}
-        _look_back(views, moves, kept)
+        _look_back(views, moves, settled)
         doubted = [
             ply
             for ply in sorted(new & _labelled(views, moves))
@@ -254,13 +256,13 @@ def seen_along(
             views[ply] = view
             if not label(view, own):
                 views[ply + 1] = own
-                kept.add(ply + 1)
-        _look_back(views, moves, kept)
+                settled.add(ply + 1)
+        _look_back(views, moves, settled)
         tested |= new
     return views
 
 
-def _is_doubtful(had: Seen, has: Seen, move: chess.Move) -> bool:
+def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
     """Whether a move seems to be bad, the only good one, or much better than was expected."""
     surprises = in_hindsight(had, has, move) is not had
     return bool(label(had, has)) or is_only_move(had, move) or surprises
@@ -272,25 +274,25 @@ def _with_next(plies: set[int]) -> list[int]:
 
 
 def _look(
-    views: list[Seen],
+    views: list[Evaluation],
     boards: Sequence[chess.Board],
-    asked: dict[int, Limits],
+    limits: dict[int, Limits],
     searches: Searches,
 ) -> None:
     """Replace the views of some plies by those of other searches."""
-    work = (partial(searches.see, boards[ply], limits) for ply, limits in asked.items())
-    for ply, view in zip(asked, searches.all(work), strict=True):
+    work = (partial(searches.see, boards[ply], limit) for ply, limit in limits.items())
+    for ply, view in zip(limits, searches.all(work), strict=True):
         views[ply] = view
 
 
 def _tested(
-    views: Sequence[Seen],
+    views: Sequence[Evaluation],
     boards: Sequence[chess.Board],
     moves: Sequence[chess.Move],
     ply: int,
     searches: Searches,
     effort: Effort,
-) -> tuple[Seen, Seen]:
+) -> tuple[Evaluation, Evaluation]:
     """What is seen before a bad move once the best ones were tried, and after it.
 
     Where a long look after the move finds nothing wrong with it, the move is not to blame for what
@@ -305,7 +307,9 @@ def _tested(
     return best, searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
 
 
-def with_best_tried(had: Seen, board: chess.Board, searches: Searches, effort: Effort) -> Seen:
+def with_best_tried(
+    had: Evaluation, board: chess.Board, searches: Searches, effort: Effort
+) -> Evaluation:
     """What is seen before a move once the best one was tried by a search of its own."""
     after = board.copy()
     after.push(had.line[0])
@@ -313,8 +317,8 @@ def with_best_tried(had: Seen, board: chess.Board, searches: Searches, effort: E
 
 
 def _among_others(
-    had: Seen, board: chess.Board, move: chess.Move, searches: Searches, effort: Effort
-) -> Seen:
+    had: Evaluation, board: chess.Board, move: chess.Move, searches: Searches, effort: Effort
+) -> Evaluation:
     """What a long look at all moves but the one made sees.
 
     What is known of that move from the game says nothing of the others, and the second best of a
@@ -325,15 +329,17 @@ def _among_others(
     return replace(searches.see(board, deep), priors=had.priors)
 
 
-def _labelled(views: Sequence[Seen], moves: Sequence[chess.Move]) -> set[int]:
+def _labelled(views: Sequence[Evaluation], moves: Sequence[chess.Move]) -> set[int]:
     """The plies whose moves seem to be bad."""
     return {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
 
 
-def _look_back(views: list[Seen], moves: Sequence[chess.Move], kept: Collection[int] = ()) -> None:
+def _look_back(
+    views: list[Evaluation], moves: Sequence[chess.Move], settled: Collection[int] = ()
+) -> None:
     """Correct what was seen by what the moves made have led to, from the end to the start."""
     for ply in reversed(range(len(moves))):
-        if ply in kept:
+        if ply in settled:
             continue
         views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
         if views[ply].line[:1] == (moves[ply],):

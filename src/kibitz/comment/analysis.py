@@ -15,7 +15,7 @@ from typing import Literal
 import chess
 import msgspec
 
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 from kibitz.search.report import Score
 
 LAST_LOOK = 5  # times as large as the least deeper look
@@ -52,8 +52,10 @@ class Analysis:
     start: str = chess.STARTING_FEN
     chess960: bool = False
     moves: tuple[chess.Move, ...] = ()
-    views: tuple[Seen, ...] = ()  # before the first move that was searched, and after every one
-    looks: dict[str, Seen] = field(default_factory=dict)  # deeper ones, by `name_of`
+    views: tuple[
+        Evaluation, ...
+    ] = ()  # before the first move that was searched, and after every one
+    looks: dict[str, Evaluation] = field(default_factory=dict)  # deeper ones, by `name_of`
     verdicts: dict[str, int | None] = field(default_factory=dict)  # of endgame tables
     has_tables: bool = False
 
@@ -71,7 +73,7 @@ class Analysis:
         """The position that the game begins with."""
         return chess.Board(self.start, chess960=self.chess960)
 
-    def deeper(self, board: chess.Board, times: int = 1) -> Seen | None:
+    def deeper(self, board: chess.Board, times: int = 1) -> Evaluation | None:
         """What a deeper search, of so many times the least nodes, sees; None without searches."""
         if not self.views:
             return None
@@ -99,13 +101,13 @@ class Analysis:
         line: list[chess.Move] = []
         at = board.copy(stack=False)
         for _ in range(LOOKS):
-            seen = self.deeper(at, times)
-            if seen is None:
+            evaluation = self.deeper(at, times)
+            if evaluation is None:
                 return None
-            for move in seen.line:
+            for move in evaluation.line:
                 at.push(move)
-            line += seen.line
-            if len(line) >= ENOUGH or not seen.line:
+            line += evaluation.line
+            if len(line) >= ENOUGH or not evaluation.line:
                 break
         return line
 
@@ -114,7 +116,7 @@ class Analysis:
 
 
 class _View(msgspec.Struct, omit_defaults=True):
-    """A `Seen` with its moves as UCI writes them."""
+    """A `Evaluation` with its moves as UCI writes them."""
 
     kind: Literal["cp", "mate"]
     amount: int
@@ -143,8 +145,8 @@ def written(analysis: Analysis) -> bytes:
     return msgspec.json.encode(
         _Record(
             *(analysis.start, analysis.chess960, _uci(analysis.moves)),
-            [_view(seen) for seen in analysis.views],
-            {name: _view(seen) for name, seen in analysis.looks.items()},
+            [_view(evaluation) for evaluation in analysis.views],
+            {name: _view(evaluation) for name, evaluation in analysis.looks.items()},
             *(analysis.verdicts, analysis.has_tables),
         )
     )
@@ -156,29 +158,35 @@ def read(content: bytes) -> Analysis:
     try:
         return Analysis(
             *(record.start, record.chess960, _moves(record.moves)),
-            tuple(_seen(view) for view in record.views),
-            {name: _seen(view) for name, view in record.looks.items()},
+            tuple(_evaluation(view) for view in record.views),
+            {name: _evaluation(view) for name, view in record.looks.items()},
             *(record.verdicts, record.has_tables),
         )
     except chess.InvalidMoveError as error:
         raise msgspec.ValidationError(str(error)) from error
 
 
-def _view(seen: Seen) -> _View:
+def _view(evaluation: Evaluation) -> _View:
     return _View(
-        *(seen.score.kind, seen.score.amount, seen.value, _uci(seen.line), seen.second),
-        {move.uci(): prior for move, prior in seen.priors.items()},
-        None if seen.other is None else _view(seen.other),
-        None if seen.then is None else _view(seen.then),
+        *(
+            evaluation.score.kind,
+            evaluation.score.amount,
+            evaluation.value,
+            _uci(evaluation.line),
+            evaluation.second,
+        ),
+        {move.uci(): prior for move, prior in evaluation.priors.items()},
+        None if evaluation.other is None else _view(evaluation.other),
+        None if evaluation.then is None else _view(evaluation.then),
     )
 
 
-def _seen(view: _View) -> Seen:
-    return Seen(
+def _evaluation(view: _View) -> Evaluation:
+    return Evaluation(
         *(Score(view.kind, view.amount), view.value, _moves(view.line), view.second),
         {chess.Move.from_uci(move): prior for move, prior in view.priors.items()},
-        None if view.other is None else _seen(view.other),
-        None if view.then is None else _seen(view.then),
+        None if view.other is None else _evaluation(view.other),
+        None if view.then is None else _evaluation(view.then),
     )
 
 

@@ -14,6 +14,7 @@ import chess.pgn
 
 from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse, good_moves
 from kibitz.comment.analysis import Analysis, Unsearched
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
@@ -21,15 +22,14 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, scenes_of
 from kibitz.comment.judge import (
     MARKS,
+    Evaluation,
     Label,
-    Seen,
     key_moments,
     label,
     labels_of,
     score_before,
     turning_points,
 )
-from kibitz.comment.kept import Kept
 from kibitz.comment.marks import (
     ANNOTATOR,
     Line,
@@ -46,7 +46,7 @@ from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
 from kibitz.comment.words.speaker import Comment, Speaker
-from kibitz.comment.words.story import Told, story_of
+from kibitz.comment.words.story import Figures, story_of
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.engine.options import chosen
 from kibitz.nets.discover import named
@@ -93,7 +93,7 @@ class Annotated(NamedTuple):
     """What was found in a game."""
 
     game: Game
-    told: Told
+    figures: Figures
     comments: list[Comment]  # of every move
 
 
@@ -103,7 +103,7 @@ def annotate(
     style: Style,
     on_ply: OnPly = lambda: None,
     more: Sequence[Engine] = (),
-    kept: Kept | None = None,
+    cache: AnalysisCache | None = None,
 ) -> Annotated:
     """Annotate the main line of a game, in place; what others wrote in it stays.
 
@@ -114,31 +114,31 @@ def annotate(
     tree = game.tree
     forget(tree)
     searches, effort = Searches(engine, *more), Effort(style.limits)
-    analysis = _analysis_of(tree, searches, effort, on_ply, kept)
+    analysis = _analysis_of(tree, searches, effort, on_ply, cache)
     answers = analysis.size
-    told, named = _told(tree, analysis.views)
-    said = _said(analysis, told, style, searches, effort, tones_of(tree, told))
-    good = _good(tree, analysis, told, searches, effort)
-    if kept is not None and analysis.size > answers:
-        kept.keep(analysis)
-    _write(tree, analysis, told, named, said, good, style)
+    figures, named = _told(tree, analysis.views)
+    remarks = _said(analysis, figures, style, searches, effort, tones_of(tree, figures))
+    good = _good(tree, analysis, figures, searches, effort)
+    if cache is not None and analysis.size > answers:
+        cache.keep(analysis)
+    _write(tree, analysis, figures, named, remarks, good, style)
     tags = tree.headers
     tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), signature(engine, style))
-    return Annotated(game, told, [one.comment for one in said])
+    return Annotated(game, figures, [remark.comment for remark in remarks])
 
 
 def _good(
-    tree: chess.pgn.Game, analysis: Analysis, told: Told, searches: Searches, effort: Effort
+    tree: chess.pgn.Game, analysis: Analysis, figures: Figures, searches: Searches, effort: Effort
 ) -> dict[int, str]:
     """The good moves in place of each mistake, by its ply, as a command in a comment."""
-    bad = [ply for ply, mark in enumerate(told.labels) if mark in (Label.MISTAKE, Label.BLUNDER)]
+    bad = [ply for ply, mark in enumerate(figures.labels) if mark in (Label.MISTAKE, Label.BLUNDER)]
     nodes: list[chess.pgn.GameNode] = [tree, *tree.mainline()]
     work = (partial(good_moves, analysis, nodes[ply].board(), ply, searches, effort) for ply in bad)
-    found = zip(bad, searches.all(work), strict=True)
-    return {ply: f"[%good {','.join(map(str, moves))}]" for ply, moves in found if moves}
+    answers = zip(bad, searches.all(work), strict=True)
+    return {ply: f"[%good {','.join(map(str, moves))}]" for ply, moves in answers if moves}
 
 
-class Said(NamedTuple):
+class Remark(NamedTuple):
     """A comment on a move, its lines, and what the move is, beside its cost."""
 
     comment: Comment = Comment()
@@ -151,11 +151,11 @@ def _analysis_of(
     searches: Searches,
     effort: Effort,
     on_ply: OnPly = lambda: None,
-    kept: Kept | None = None,
+    cache: AnalysisCache | None = None,
 ) -> Analysis:
     """What searches see of a game's main line: that which is kept, or a new one."""
     start, moves = tree.board(), tuple(node.move for node in tree.mainline())
-    analysis = None if kept is None else kept.find(start, moves)
+    analysis = None if cache is None else cache.find(start, moves)
     if analysis is not None:
         for _ in analysis.views:
             on_ply()
@@ -163,47 +163,51 @@ def _analysis_of(
     return analyse(start, moves, 0, searches, effort, on_ply)
 
 
-def tones_of(tree: chess.pgn.Game, told: Told) -> list[Tone]:
+def tones_of(tree: chess.pgn.Game, figures: Figures) -> list[Tone]:
     """How readily each move is spoken of.
 
     A reader asks why where people gave a good mark, the game turned or it ends.
     """
-    turns, tones = turning_points(told.values), list[Tone]()
+    turns, tones = turning_points(figures.values), list[Tone]()
     for ply, node in enumerate(tree.mainline()):
-        asked = node.nags & {1, 3, 5} or ply in turns or node.is_end()
+        keen = node.nags & {1, 3, 5} or ply in turns or node.is_end()
         written = _COMMANDS.sub("", node.comment).strip()
-        tones.append(Tone.KEEN if asked else Tone.PLAIN if written else Tone.SPARING)
+        tones.append(Tone.KEEN if keen else Tone.PLAIN if written else Tone.SPARING)
     return tones
 
 
 def _said(
     analysis: Analysis,
-    told: Told,
+    figures: Figures,
     style: Style,
     searches: Searches,
     effort: Effort,
     tones: Sequence[Tone],
-) -> list[Said]:
+) -> list[Remark]:
     """What is said of every move; what claims need for it is searched, in passes, and kept.
 
     First every move is spoken of as if it were the only one, side by side; then all in their
     order, as what was said before decides what is said now.
     """
     scenes, language = scenes_of(analysis), language_of(style.language)
-    keys = key_moments(told.values, told.labels)
+    keys = key_moments(figures.values, figures.labels)
     spoken = [
         style.speaks_of(scene.mover) and (style.moments == "all" or ply in keys)
         for ply, scene in enumerate(scenes)
     ]
 
-    def alone(scene: Scene) -> None:
+    def by_itself(scene: Scene) -> None:
         lines_of(scene, select(scene, Memory(), style.level), style.level, language)
 
-    asks = (partial(alone, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks)
+    asks = (
+        partial(by_itself, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks
+    )
     for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
         pass
     while missing := _spoken(scenes, spoken, tones, style, TABLE)[1]:
-        for _ in searches.all(partial(searches.add, analysis, effort, one) for one in missing):
+        for _ in searches.all(
+            partial(searches.add, analysis, effort, search) for search in missing
+        ):
             pass
     return _spoken(scenes, spoken, tones, style, style.words)[0]
 
@@ -214,49 +218,51 @@ def _spoken(
     tones: Sequence[Tone],
     style: Style,
     words: Words,
-) -> tuple[list[Said], list[Unsearched]]:
+) -> tuple[list[Remark], list[Unsearched]]:
     """What is said of every move in its order, and the searches that are missing for it."""
     language = language_of(style.language)
     speaker = words.speaker(style.level, language)
-    said, missing = list[Said](), list[Unsearched]()
+    remarks, missing = list[Remark](), list[Unsearched]()
     for scene, speaks, tone in zip(scenes, spoken, tones, strict=True):
         speaker.tone = tone
         try:
             grade = grade_of(scene) if style.speaks_of(scene.mover) else None
             comment = speaker.comment(scene) if speaks else Comment()
             lines = lines_of(scene, comment, style.level, language) if speaks else []
-            said.append(Said(comment, lines, grade))
+            remarks.append(Remark(comment, lines, grade))
         except Unsearched as question:
             missing.append(question)
-    return said, missing
+    return remarks, missing
 
 
 def _write(
     tree: chess.pgn.Game,
     analysis: Analysis,
-    told: Told,
+    figures: Figures,
     named_until: int,
-    said: Sequence[Said],
+    remarks: Sequence[Remark],
     good: Mapping[int, str],
     style: Style,
 ) -> None:
     """Write marks, values, words and lines into a game."""
     nodes, board, language = list(tree.mainline()), tree.board(), language_of(style.language)
-    for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, said, strict=True)):
+    for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, remarks, strict=True)):
         leaves = mark = ""
-        fine = told.labels[ply] is Label.NONE
+        fine = figures.labels[ply] is Label.NONE
         if fine and KNOWN <= ply == named_until + 1 and style.level != "beginner":
             leaves = _theory_text(board, node.move, language)
         if style.speaks_of(board.turn):
-            mark = put_mark(node, told.labels[ply], grade)
+            mark = put_mark(node, figures.labels[ply], grade)
             mark += good.get(ply, "")
             add_lines(node, lines)
         board.push(node.move)
-        name = _opening_text(told.opening, language) if ply == named_until else ""
+        name = _opening_text(figures.opening, language) if ply == named_until else ""
         texts = [name, leaves, comment.text, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)
-    story = story_of(tree, told, [one.comment for one in said], language) if nodes else ""
+    story = (
+        story_of(tree, figures, [remark.comment for remark in remarks], language) if nodes else ""
+    )
     put_words(tree, analysis.views[0], Comment(), story, tree.board().turn)
 
 
@@ -269,16 +275,16 @@ def signature(engine: Engine, style: Style) -> str:
     return f"kibitz ({named(chosen(engine.options.weights))}, {level}, {style.sides}, {limits})"
 
 
-def _told(tree: chess.pgn.Game, views: Sequence[Seen]) -> tuple[Told, int]:
+def _told(tree: chess.pgn.Game, views: Sequence[Evaluation]) -> tuple[Figures, int]:
     """A game in numbers, and the last ply, from 0, whose position has a name."""
     white = tree.board().turn
     signs = [1 if white == (ply % 2 == 0) else -1 for ply in range(len(views))]
-    values = tuple(sign * one.value for sign, one in zip(signs, views, strict=True))
+    values = tuple(sign * view.value for sign, view in zip(signs, views, strict=True))
     ply, opening = opening_in(tree)
     mates = {
         ply for ply, (had, has) in enumerate(pairwise(views)) if had.mate == 1 and has.mate != 0
     }
-    return Told(values, labels_of(values, white, mates), opening), ply
+    return Figures(values, labels_of(values, white, mates), opening), ply
 
 
 def comment_on(
@@ -309,8 +315,8 @@ def mistake_on(
     if mark_of(scene) not in (Label.MISTAKE, Label.BLUNDER):
         return ""
     speaker = Speaker(level, language)
-    causes = [one for one in select(scene, Memory(), level).claims if isinstance(one, CAUSES)]
-    texts = [speaker.told_alone(scene, claim) for claim in causes]
+    causes = [claim for claim in select(scene, Memory(), level).claims if isinstance(claim, CAUSES)]
+    texts = [speaker.sentence_of(scene, claim) for claim in causes]
     return " ".join(texts) or language.clearly_better
 
 
@@ -382,7 +388,8 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
     facts["comment"] = comment.text
     facts["claims"] = [
-        {"kind": kind_of(claim), "text": plain.told_alone(scene, claim)} for claim in comment.claims
+        {"kind": kind_of(claim), "text": plain.sentence_of(scene, claim)}
+        for claim in comment.claims
     ]
     if scene.had is None or scene.has is None:
         return facts

@@ -15,7 +15,7 @@ import chess.pgn
 
 from kibitz.comment.analyse import Effort, OnPly
 from kibitz.comment.annotate import TABLE, Style, annotate, signature
-from kibitz.comment.kept import Kept
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.marks import ANNOTATOR, signed
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import refuse_folder
@@ -60,15 +60,15 @@ def annotate_file(
     """
     bad: list[BadGame] = []
 
-    def skip(one: BadGame) -> None:
-        bad.append(one)
-        on_bad(one)
+    def skip(game: BadGame) -> None:
+        bad.append(game)
+        on_bad(game)
 
     by = signature(engine, style)
     if output is not None:
         check_output(source, output)
     files = _files(source, output)
-    games = chain.from_iterable(read_games(one, skip) for one in files)
+    games = chain.from_iterable(read_games(file, skip) for file in files)
     first = next(games, None)
     if first is None:
         reason = f"{len(bad)} skipped" if bad else "it is empty"
@@ -124,13 +124,13 @@ class _Run:
                     self.bar.advance()
                     yield self._written(sent)
             else:
-                told = None
+                done_game = None
                 if not self.stop.requested:
-                    told = _one(game, self.engines, self.style, self.stop, self.bar)
-                if told is None:
+                    done_game = _one(game, self.engines, self.style, self.stop, self.bar)
+                if done_game is None:
                     self.new += 1  # not all games are annotated
                     return
-                yield self._written(told)
+                yield self._written(done_game)
 
     def _written(self, done: Done) -> Game:
         """Write a game after those before it, and tell if it was left as it is.
@@ -164,7 +164,7 @@ def _files(source: Place, output: Path | None) -> list[Place]:
     """A file, or the PGN files in a folder and those below it, by their names."""
     if not source.is_dir():
         return [source]
-    files = [one for one in files_below(source, "*") if _is_pgn(one) and one != output]
+    files = [path for path in files_below(source, "*") if _is_pgn(path) and path != output]
     if not files:
         fix = "name a file, or a folder of files whose names end in .pgn, packed or not"
         raise InputError("no PGN file in the folder", value=str(source), fix=fix)
@@ -215,15 +215,15 @@ def _whole_or_bare(
     """
     bare = str(game)
     try:
-        kept = Kept(engines[0], Effort(style.limits))
-        return Done(annotate(game, engines[0], style, on_ply, engines[1:], kept).game)
+        cache = AnalysisCache(engines[0], Effort(style.limits))
+        return Done(annotate(game, engines[0], style, on_ply, engines[1:], cache).game)
     except (KibitzError, OSError, MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
         where = traceback.extract_tb(error.__traceback__)[-1]
         fault = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        told = f"game {game.number} is left as it is, by a fault of Kibitz: {fault}"
-        return Done(replace(game, tree=parse_game(bare).tree), told)
+        reason = f"game {game.number} is left as it is, by a fault of Kibitz: {fault}"
+        return Done(replace(game, tree=parse_game(bare).tree), reason)
 
 
 class Annotator:

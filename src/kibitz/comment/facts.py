@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import chess
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 
 WORTH = {
     chess.PAWN: 1,
@@ -51,18 +51,18 @@ class Scene:
     analysis: Analysis = UNSEARCHED
     last: chess.Move | None = None  # the move that led to the position
     last_took: int | None = None  # what that move captured
-    had: Seen | None = None  # what a search has seen before the move
-    has: Seen | None = None  # and after it, for the other side
-    was: Seen | None = None  # and before the other side's last move
-    known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    had: Evaluation | None = None  # what a search has seen before the move
+    has: Evaluation | None = None  # and after it, for the other side
+    was: Evaluation | None = None  # and before the other side's last move
+    memo: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def boards(self) -> tuple[chess.Board, ...]:
         """The positions from before the move to the end of what follows."""
-        found = [self.before]
+        boards = [self.before]
         for move in (self.move, *self.follow):
-            found.append(played(found[-1], move, stack=RECENT))
-        return tuple(found)
+            boards.append(played(boards[-1], move, stack=RECENT))
+        return tuple(boards)
 
     @property
     def after(self) -> chess.Board:
@@ -103,7 +103,7 @@ class Scene:
     def other(self) -> Scene:
         """The expected reply as a scene of its own."""
         assert self.reply is not None
-        took = self.taken.kind if self.taken else None
+        took = self.captured.kind if self.captured else None
         return Scene(
             self.after, self.reply, self.follow[1:], self.analysis, self.move, took, self.has
         )
@@ -122,23 +122,23 @@ class Scene:
     @cached_property
     def deeper(self) -> Scene:
         """The same move as a deeper search sees it; the scene itself where there is none."""
-        return self.seen_with(1)
+        return self.searched_with(1)
 
-    def seen_with(self, times: int) -> Scene:
+    def searched_with(self, times: int) -> Scene:
         """The same move as a deeper search, by so many times its nodes, sees it."""
-        if times not in self.known:
+        if times not in self.memo:
             has = self.analysis.deeper(self.after, times)
             if has is None:
                 return self
             had = self.analysis.deeper(self.before, times)
-            self.known[times] = replace(self, follow=has.line, had=had, has=has)
-        deeper: Scene = self.known[times]
+            self.memo[times] = replace(self, follow=has.line, had=had, has=has)
+        deeper: Scene = self.memo[times]
         return deeper
 
     @cached_property
-    def taken(self) -> Unit | None:
+    def captured(self) -> Unit | None:
         """What the move captures."""
-        return taken_by(self.before, self.move)
+        return captured_by(self.before, self.move)
 
     @property
     def reply(self) -> chess.Move | None:
@@ -154,7 +154,7 @@ class Scene:
         """The scene of the mover's next move."""
         if len(self.follow) < 2:
             return None
-        took = taken_by(self.boards[1], self.follow[0])
+        took = captured_by(self.boards[1], self.follow[0])
         rest, kind = self.follow[2:], took.kind if took else None
         return Scene(self.boards[2], self.follow[1], rest, self.analysis, self.follow[0], kind)
 
@@ -169,7 +169,7 @@ def scenes_of(analysis: Analysis) -> list[Scene]:
             if before.move_stack:
                 earlier = before.copy(stack=1)
                 last = earlier.pop()
-                took = taken_by(earlier, last)
+                took = captured_by(earlier, last)
             kind = took.kind if took else None
             was = analysis.views[ply - analysis.first - 1] if ply > analysis.first else None
             scenes.append(Scene(before, move, has.line, analysis, last, kind, had, has, was))
@@ -198,7 +198,7 @@ def units(board: chess.Board, white: bool) -> Iterator[Unit]:
         yield Unit(board.piece_type_at(square) or 0, square, white)
 
 
-def taken_by(board: chess.Board, move: chess.Move) -> Unit | None:
+def captured_by(board: chess.Board, move: chess.Move) -> Unit | None:
     """What a move captures."""
     if not board.is_capture(move):
         return None
@@ -267,11 +267,11 @@ def pinner_of(board: chess.Board, square: int) -> int | None:
         return None
     king = board.king(colour)
     assert king is not None
-    for one in board.attackers(not colour, square):
-        if board.piece_type_at(one) in SLIDERS and square in chess.SquareSet(
-            chess.between(one, king)
+    for attacker in board.attackers(not colour, square):
+        if board.piece_type_at(attacker) in SLIDERS and square in chess.SquareSet(
+            chess.between(attacker, king)
         ):
-            return one
+            return attacker
     return None
 
 
@@ -283,7 +283,7 @@ def is_trapped(board: chess.Board, square: int) -> bool:
     if stands_there.kind in (chess.PAWN, chess.KING):
         return False
     for escape in board.generate_legal_moves(from_mask=chess.BB_SQUARES[square]):
-        took = taken_by(board, escape)
+        took = captured_by(board, escape)
         if took is not None and took.worth >= stands_there.worth:
             return False
         if not is_unsafe(played(board, escape), escape.to_square):
@@ -326,7 +326,7 @@ def ahead(square: int, white: bool, files: Sequence[int]) -> int:
     """Squares on some files that lie before a pawn, as a bitboard."""
     rank = square >> 3
     ranks = range(rank + 1, 8) if white else range(rank)
-    return sum(chess.BB_SQUARES[chess.square(file, one)] for file in files for one in ranks)
+    return sum(chess.BB_SQUARES[chess.square(file, rank)] for file in files for rank in ranks)
 
 
 def files_beside(square: int) -> list[int]:

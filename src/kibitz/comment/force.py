@@ -90,13 +90,13 @@ class _Memory:
         self, board: chess.Board, move: chess.Move | None
     ) -> tuple[int | None, chess.Move | None]:
         """Centipawns won by force and the move that wins them."""
-        asked = (key_of(board), move)
+        key = (key_of(board), move)
         with self.lock:
-            if asked not in self._proved:
+            if key not in self._proved:
                 if len(self._proved) > 20_000:
                     self._proved.clear()
-                self._proved[asked] = self._search(board, move)
-            return self._proved[asked]
+                self._proved[key] = self._search(board, move)
+            return self._proved[key]
 
     def _search(
         self, board: chess.Board, move: chess.Move | None
@@ -115,9 +115,9 @@ class _Memory:
         if value == UNKNOWN:
             return None, None
         code = int(self._frames[0]["best_move"])
-        found = absolute(root, code).uci(board.chess960) if code else ""
+        best = absolute(root, code).uci(board.chess960) if code else ""
         gained = value if abs(value) > SURE_MATE else value - before
-        return gained, chess.Move.from_uci(found) if found else None
+        return gained, chess.Move.from_uci(best) if best else None
 
 
 @cache

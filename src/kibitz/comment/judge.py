@@ -40,7 +40,7 @@ CENTIPAWN_SLOPE = 0.00368208  # Lichess's
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evaluation:
     """What a search has seen in a position, all for the side to move."""
 
     score: Score
@@ -48,8 +48,8 @@ class Seen:
     line: tuple[chess.Move, ...]
     second: float | None = None  # value of the second best move
     priors: dict[chess.Move, float] = field(default_factory=dict)
-    other: Seen | None = None  # the second best line
-    then: Seen | None = None  # what a search of its own sees after the best move
+    other: Evaluation | None = None  # the second best line
+    then: Evaluation | None = None  # what a search of its own sees after the best move
 
     @property
     def mate(self) -> int | None:
@@ -57,15 +57,17 @@ class Seen:
         return self.score.amount if self.score.kind == "mate" else None
 
 
-def seen(board: chess.Board, report: Report) -> Seen:
+def evaluation_of(board: chess.Board, report: Report) -> Evaluation:
     """A search's report in python-chess's moves."""
     lines = [
-        Seen(score, value_of(score), as_queens(board, [_made(board, move) for move in line.moves]))
+        Evaluation(
+            score, value_of(score), as_queens(board, [_made(board, move) for move in line.moves])
+        )
         for line in report.lines[:2]
         for score in [line.common or line.score]
     ]
     # Alpha-beta has no priors.
-    priors = {_made(board, one.move): one.prior for one in report.moves if one.prior}
+    priors = {_made(board, entry.move): entry.prior for entry in report.moves if entry.prior}
     other = lines[1] if len(lines) > 1 else None
     second = other.value if other else None
     return replace(lines[0], second=second, priors=priors, other=other)
@@ -80,8 +82,8 @@ def as_queens(board: chess.Board, moves: Sequence[chess.Move]) -> tuple[chess.Mo
         return tuple(moves)
     line, at = [*moves], board.copy(stack=False)
     for ply, move in enumerate(moves):
-        taken = ply + 1 < len(moves) and moves[ply + 1].to_square == move.to_square
-        if move.promotion and taken:
+        captured = ply + 1 < len(moves) and moves[ply + 1].to_square == move.to_square
+        if move.promotion and captured:
             queen, after = replace(move, promotion=chess.QUEEN), at.copy(stack=False)
             after.push(queen)
             line[ply] = queen if moves[ply + 1] in after.legal_moves else move
@@ -93,7 +95,7 @@ def _made(board: chess.Board, move: Move) -> chess.Move:
     return chess.Move.from_uci(move.uci(board.chess960))
 
 
-def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
+def in_hindsight(had: Evaluation, has: Evaluation, move: chess.Move) -> Evaluation:
     """What a position is worth, once one knows what the move made there has led to.
 
     The search after a move looks further than the one before it. A move that turns out much better
@@ -109,13 +111,13 @@ def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
     return as_made(replace(had, second=had.second if expected else had.value), has, move)
 
 
-def as_made(had: Seen, has: Seen, move: chess.Move) -> Seen:
+def as_made(had: Evaluation, has: Evaluation, move: chess.Move) -> Evaluation:
     """A view in which a move is the best, and worth what a search after it has seen."""
     line = (move, *has.line)
-    return Seen(score_before(has), -has.value, line, had.second, had.priors)
+    return Evaluation(score_before(has), -has.value, line, had.second, had.priors)
 
 
-def score_before(has: Seen) -> Score:
+def score_before(has: Evaluation) -> Score:
     """The score for a side whose move has led to a position."""
     if has.mate is None:
         return Score("cp", -has.score.amount)
@@ -123,7 +125,7 @@ def score_before(has: Seen) -> Score:
     return Score("mate", 1 - has.mate if has.mate <= 0 else -has.mate)
 
 
-def tried(had: Seen, then: Seen) -> Seen:
+def tried(had: Evaluation, then: Evaluation) -> Evaluation:
     """A view whose best move was tried: it is worth no more than what a search saw after it."""
     line = (*had.line[:1], *then.line)
     if -then.value < had.value:
@@ -145,7 +147,7 @@ def value_of(score: Score) -> float:
 TEN_PAWNS = value_of(Score("cp", 1000))
 
 
-def label(before: Seen, after: Seen) -> Label:
+def label(before: Evaluation, after: Evaluation) -> Label:
     """How bad a move is, by what was there before it and what is there for the opponent after it.
 
     Between two ways to win, or to lose, a game that is decided no move is worse than another; but
@@ -177,7 +179,7 @@ def graded(had: float, has: float) -> Label:
     """How bad it is to have less than one had, by winning chances in [-1, 1]."""
     if min(had, has) >= DECIDED or max(had, has) <= -DECIDED:
         return Label.NONE
-    return next((one for limit, one in LIMITS if had - has >= limit), Label.NONE)
+    return next((label for limit, label in LIMITS if had - has >= limit), Label.NONE)
 
 
 def standing(value: float) -> int:
@@ -253,14 +255,14 @@ def key_moments(values: Sequence[float], labels: Sequence[Label], most: int = 8)
     """Plies (from 0) at which a reader should stop: turning points and what cost the most."""
     turns = turning_points(values)
     swings = [abs(after - before) for before, after in pairwise(values)]
-    bad = [ply for ply, one in enumerate(labels) if one in (Label.MISTAKE, Label.BLUNDER)]
+    bad = [ply for ply, label in enumerate(labels) if label in (Label.MISTAKE, Label.BLUNDER)]
     if len({*turns, *bad}) < 3:
-        bad = [ply for ply, one in enumerate(labels) if one is not Label.NONE]
+        bad = [ply for ply, label in enumerate(labels) if label is not Label.NONE]
     costly = sorted({*bad} - {*turns}, key=lambda ply: -swings[ply])
     return sorted([*turns, *costly[: max(0, most - len(turns))]])
 
 
-def is_hard_to_find(before: Seen, move: chess.Move) -> bool:
+def is_hard_to_find(before: Evaluation, move: chess.Move) -> bool:
     """Whether a move alone keeps the value and does not look like the best one at first sight.
 
     A move that mates is found by looking at checks, whatever its prior.
@@ -269,7 +271,7 @@ def is_hard_to_find(before: Seen, move: chess.Move) -> bool:
     return not mates and is_only_move(before, move) and before.priors.get(move, 1.0) < 0.1
 
 
-def is_only_move(before: Seen, move: chess.Move) -> bool:
+def is_only_move(before: Evaluation, move: chess.Move) -> bool:
     """Whether a move is the best one and all others are mistakes."""
     if not before.line or before.line[0] != move or before.second is None:
         return False

@@ -22,13 +22,13 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
-from kibitz.comment.judge import SYMBOLS, Label, Seen, label
+from kibitz.comment.judge import SYMBOLS, Evaluation, Label, label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.speaker import Comment, Speaker
-from kibitz.comment.words.story import told_by
+from kibitz.comment.words.story import figures_in
 from kibitz.position.pgn import main_turns
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
@@ -54,14 +54,14 @@ def forget(tree: chess.pgn.Game) -> None:
     made = _SIGNED.search(tree.headers.get(ANNOTATOR, ""))
     if made is None:
         return
-    told = told_by(tree)
+    figures = figures_in(tree)
     for ply, (node, turn) in enumerate(main_turns(tree)):
         grade = grade_in(node) if ours_of(made[1], turn) else None
         node.nags -= {grade.nag} if grade else set()
         others, value, _ = node.comment.rpartition(_VALUE)
         node.comment = others.rstrip() if value else node.comment
-        if told is not None and ply and ours_of(made[1], turn):
-            node.nags -= {int(told.labels[ply - 1])}
+        if figures is not None and ply and ours_of(made[1], turn):
+            node.nags -= {int(figures.labels[ply - 1])}
         node.variations[1:] = [
             line for line in node.variations[1:] if not line.comment.startswith(_VALUE)
         ]
@@ -102,7 +102,7 @@ def grade_in(node: chess.pgn.GameNode) -> Grade | None:
 
 def put_words(
     node: chess.pgn.GameNode,
-    view: Seen,
+    view: Evaluation,
     comment: Comment,
     text: str,
     turn: chess.Color,
@@ -130,7 +130,7 @@ def _drawn(arrows: Iterable[chess.svg.Arrow]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _value(view: Seen, turn: bool) -> str:
+def _value(view: Evaluation, turn: bool) -> str:
     """What a search says of a position, as White sees it: [%eval 0.35], [%eval #-3]."""
     sign = 1 if turn else -1
     if view.mate is not None:
@@ -167,9 +167,9 @@ def lines_of(
     for claim in comment.claims:
         if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
             continue
-        taken = accepted(scene, claim)
-        if taken is not None:
-            lines.append(_line(taken[0], _value(taken[1], turn), speaker, after=True))
+        acceptance = accepted(scene, claim)
+        if acceptance is not None:
+            lines.append(_line(acceptance[0], _value(acceptance[1], turn), speaker, after=True))
     return lines
 
 
@@ -187,7 +187,7 @@ def _line(
         claims = worth_saying(later, memory, speaker.level, 1)
         points = [claim for claim in claims if type(claim).__module__.endswith(".tactical")]
         if points:
-            words[number] = speaker.told(later, points)
+            words[number] = speaker.text_of(later, points)
         later = later.later()
     return Line(moves, after, tuple(words))
 
@@ -208,35 +208,35 @@ def add_lines(node: chess.pgn.ChildNode, lines: Iterable[Line]) -> None:
 
 def _arrows(comment: Comment) -> list[chess.svg.Arrow]:
     """Arrows for what a comment speaks of, each once."""
-    found: dict[tuple[int, int], str] = {}
+    arrows: dict[tuple[int, int], str] = {}
     for claim in comment.claims:
         for tail, head, color in _lines_of(claim):
-            found.setdefault((tail, head), color)
-    return [chess.svg.Arrow(tail, head, color=color) for (tail, head), color in found.items()]
+            arrows.setdefault((tail, head), color)
+    return [chess.svg.Arrow(tail, head, color=color) for (tail, head), color in arrows.items()]
 
 
 def _lines_of(claim: Claim) -> list[tuple[int, int, str]]:
     """Tail, head and colour of the arrows and squares of a claim."""
     steps = {"step": GREEN, "reply": RED}
-    found = [
-        (one.move.from_square, one.move.to_square, color)
+    arrows = [
+        (step.move.from_square, step.move.to_square, color)
         for name, color in steps.items()
-        if isinstance(one := getattr(claim, name, None), Step)
+        if isinstance(step := getattr(claim, name, None), Step)
     ]
     if type(claim).__name__ in ("Threatens", "Parries"):
-        found = [(tail, head, RED) for tail, head, _ in found]
+        arrows = [(tail, head, RED) for tail, head, _ in arrows]
     by = getattr(claim, "by", None)
     for name in ("targets", "target", "piece", "front", "behind"):
         value = getattr(claim, name, None)
         aims = value if isinstance(value, tuple) and not isinstance(value, Unit) else (value,)
-        for one in aims:
-            if isinstance(one, Unit):
-                tail = by.square if isinstance(by, Unit) else one.square
-                found.append((tail, one.square, YELLOW))
+        for unit in aims:
+            if isinstance(unit, Unit):
+                tail = by.square if isinstance(by, Unit) else unit.square
+                arrows.append((tail, unit.square, YELLOW))
     if type(claim).__module__.endswith(".positional"):
-        found += [
-            (one.square, one.square, YELLOW)
+        arrows += [
+            (unit.square, unit.square, YELLOW)
             for name in ("pawn", "rook")
-            if isinstance(one := getattr(claim, name, None), Unit)
+            if isinstance(unit := getattr(claim, name, None), Unit)
         ]
-    return found
+    return arrows

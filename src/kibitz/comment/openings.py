@@ -32,13 +32,13 @@ def opening_of(board: chess.Board) -> Opening | None:
 
 def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
     """The last ply of a game, from 0, whose position has a name, and the opening."""
-    found: tuple[int, Opening | None] = (-1, None)
+    last: tuple[int, Opening | None] = (-1, None)
     board = tree.board()
     for ply, node in zip(range(LONGEST), tree.mainline(), strict=False):
         board.push(node.move)
         opening = opening_of(board)
-        found = found if opening is None else (ply, opening)
-    return found
+        last = last if opening is None else (ply, opening)
+    return last
 
 
 def _digest(board: chess.Board) -> str:

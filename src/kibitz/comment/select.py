@@ -143,7 +143,7 @@ def ranked(
     least = SOFT if soft else LEAST[level]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
-        key=lambda one: (-one[0], one[1]),
+        key=lambda entry: (-entry[0], entry[1]),
     )
     chosen: list[Claim] = []
     paying: bool | None = None
@@ -165,9 +165,9 @@ def ranked(
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
     """Whether a deeper search agrees, of a claim that depends on one."""
-    if claim not in scene.known:
-        scene.known[claim] = _is_confirmed(claim, scene)
-    return bool(scene.known[claim])
+    if claim not in scene.memo:
+        scene.memo[claim] = _is_confirmed(claim, scene)
+    return bool(scene.memo[claim])
 
 
 def _is_confirmed(claim: Claim, scene: Scene) -> bool:
@@ -175,7 +175,7 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         return pays(scene.deeper)
     if isinstance(claim, merit.Parries) and claim.target is not None:
         pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
-        deep = scene.seen_with(LAST_LOOK if pawn else 1)
+        deep = scene.searched_with(LAST_LOOK if pawn else 1)
         return deep is scene or fault.AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)
@@ -196,7 +196,7 @@ def stays_won(scene: Scene) -> bool:
     """Whether a still deeper look keeps what a move wins, a small gain at that."""
     if gain_of(scene) >= SMALL:
         return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
-    last = scene.seen_with(LAST_LOOK)
+    last = scene.searched_with(LAST_LOOK)
     return last is scene or (lasts(last) and len(last.follow) >= LASTING)
 
 
@@ -222,15 +222,15 @@ def is_sharp(scene: Scene) -> bool:
 def _was_said(claim: Claim, memory: Memory) -> bool:
     """Whether a claim, or a threat by the same move, was spoken of before."""
     if isinstance(claim, (merit.Threatens, merit.Parries)):
-        same = (one for one in memory.said if isinstance(one, type(claim)))
-        return any(one.step.move == claim.step.move for one in same)
+        same = (earlier for earlier in memory.said if isinstance(earlier, type(claim)))
+        return any(earlier.step.move == claim.step.move for earlier in same)
     if isinstance(claim, Feature) and FEATURE_WEIGHTS[claim.name].once:
         return f"{claim.name}.{claim.white}" in memory.once
     return claim in memory.said
 
 
 def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
-    kinds = {kind_of(one) for one in chosen}
+    kinds = {kind_of(claim) for claim in chosen}
     name = kind_of(claim)
     return name in kinds or any(name in group and kinds & group for group in OF_ONE_KIND)
 
@@ -254,7 +254,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, tactic.Mates):
         return bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
-        obvious = scene.taken is not None and not claim.hard
+        obvious = scene.captured is not None and not claim.hard
         return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
@@ -270,10 +270,10 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
-        return not (direct and level != "beginner") and not (exposed and scene.taken)
+        return not (direct and level != "beginner") and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
-        return not (scene.taken or runs)
+        return not (scene.captured or runs)
     return True
 
 
@@ -323,24 +323,26 @@ def asides(scene: Scene) -> list[Claim]:
 
 def proved_of(scene: Scene) -> list[Claim]:
     """All that is proved of a move and may be said of it."""
-    if "proved" not in scene.known:
+    if "proved" not in scene.memo:
         gives = confirmed_sacrifice(scene)
-        found: list[Claim] = [gives] if gives else []
-        found += [*springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
-        found += [feature for find in FEATURES for feature in find(scene)]
-        scene.known["proved"] = [
-            claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)
+        claims: list[Claim] = [gives] if gives else []
+        claims += [*springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
+        claims += [feature for find in FEATURES for feature in find(scene)]
+        scene.memo["proved"] = [
+            claim for claim in claims if type(claim) in WEIGHTS or isinstance(claim, Feature)
         ]
-    proved: list[Claim] = scene.known["proved"]
+    proved: list[Claim] = scene.memo["proved"]
     return proved
 
 
 def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -> list[Claim]:
     """What a move that was not made is good for; `more` is what it leads to."""
     if scene.after.is_checkmate():
-        return [one for one in worth_saying(scene, Memory(), level, 1) if is_a_reason(one, scene)]
+        return [
+            claim for claim in worth_saying(scene, Memory(), level, 1) if is_a_reason(claim, scene)
+        ]
     for soft in (False, True):
         claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
-        if found := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
-            return found
+        if chosen := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
+            return chosen
     return []

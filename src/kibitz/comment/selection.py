@@ -42,8 +42,8 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if mark_of(scene) is not Label.NONE:
         return _criticism(scene, level, tone is Tone.KEEN)
     if mates := _is_mated(scene):
-        known = scene.had is not None and scene.had.mate is not None  # so it was before the move
-        return Selection() if known and tone is Tone.SPARING else Selection(mates)
+        expected = scene.had is not None and scene.had.mate is not None  # so it was before the move
+        return Selection() if expected and tone is Tone.SPARING else Selection(mates)
     grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
     if sparing and grade in QUIET:
         return Selection(tuple(springs(scene)))
@@ -51,7 +51,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
     if tone is Tone.KEEN and not chosen:
         chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
-    heaviest = max((weight_of(one, level) for one in chosen), default=0.0)
+    heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     dull = LOUD if _is_dull(scene) else ALONE[level] if len(chosen) == 1 else 0.0
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
 
@@ -60,7 +60,9 @@ def _is_mated(scene: Scene) -> tuple[Claim, ...]:
     """That the other side mates, of a move that is no mistake as the game was lost anyway."""
     if scene.has is None or scene.has.mate is None or scene.has.mate <= 0:
         return ()
-    return tuple(one for one in fault.faults(scene, ()) if isinstance(one, fault.AllowsMate))[:1]
+    return tuple(claim for claim in fault.faults(scene, ()) if isinstance(claim, fault.AllowsMate))[
+        :1
+    ]
 
 
 def _is_dull(scene: Scene) -> bool:
@@ -121,24 +123,24 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     if (
         not keen
         and mark_of(scene) is Label.INACCURACY
-        and not any(is_hard(one) for one in (*reply, *better, *causes[:1]))
+        and not any(is_hard(claim) for claim in (*reply, *better, *causes[:1]))
     ):
         return Selection()
     explained = any(_explains(cause) for cause in causes[:1])
-    solid = any(isinstance(one, SOLID) for one in better)
+    solid = any(isinstance(claim, SOLID) for claim in better)
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
     elif solid and any(_explains(line) for line in lines):
         causes = [cause for cause in causes if _explains(cause)]  # what was missed says it all
-    mates = any(isinstance(one, outcomes.MatesLater) for one in better)
+    mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):
         decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    said = (*causes[:1], *([turn] if turn else []), *lines)
-    return Selection(said, tuple(better), tuple(reply))
+    criticism = (*causes[:1], *([turn] if turn else []), *lines)
+    return Selection(criticism, tuple(better), tuple(reply))
 
 
 def _explains(claim: Claim) -> bool:
@@ -158,9 +160,9 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
     if not scene.reply:
         return []
-    more = [one for one in outcomes.outcomes(scene.other) if _is_the_cost(one, scene)]
-    found = reasons(scene.other, level, most + 1, more)
-    return _brief([one for one in found if kind_of(one) not in DEFENDS][:most])
+    more = [claim for claim in outcomes.outcomes(scene.other) if _is_the_cost(claim, scene)]
+    claims = reasons(scene.other, level, most + 1, more)
+    return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -169,7 +171,7 @@ def _brief(claims: list[Claim]) -> list[Claim]:
     return (
         claims[:1]
         if any(lines[:1])
-        else [one for one, line in zip(claims, lines, strict=True) if not line]
+        else [claim for claim, line in zip(claims, lines, strict=True) if not line]
     )
 
 
@@ -194,7 +196,7 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
         case outcomes.TradesQueens():
             return bool(end.queens)
         case outcomes.Runs(pawn):
-            return not any(one.pawn == pawn for one in outcomes.running(scene.instead))
+            return not any(run.pawn == pawn for run in outcomes.running(scene.instead))
         case outcomes.Uncastles():
             castles = any(
                 board.turn != other and board.is_castling(move)
@@ -209,17 +211,19 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
     instead = scene.instead
-    more = [one for one in outcomes.outcomes(instead) if _is_missed(one, scene)]
+    more = [claim for claim in outcomes.outcomes(instead) if _is_missed(claim, scene)]
     better, avoids = _brief(reasons(instead, level, most, more)), fault.AvoidsLoss()
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
-        parried = any(_parries(one, prevents.reply) for one in better)
+        parried = any(_parries(claim, prevents.reply) for claim in better)
         if not parried and prevents.proved(instead):
             mates = scene.other.after.is_checkmate()
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
-    gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets, outcomes.ComesOut))]
+    gains = [
+        claim for claim in reply if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut))
+    ]
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
-        better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
+        better = [avoids] if avoids.proved(instead.searched_with(LAST_LOOK)) else []
     return better
 
 
@@ -235,7 +239,7 @@ def _is_missed(claim: Claim, scene: Scene) -> bool:
         case outcomes.Draws():
             return scene.has.value >= BETTER
         case outcomes.ComesOut():
-            ends = (outcomes.positions(one)[-1] for one in (scene.instead, _refuted(scene)))
+            ends = (outcomes.positions(line)[-1] for line in (scene.instead, _refuted(scene)))
             best, made = (balance(board, scene.mover) for board in ends)
             return best > made
         case outcomes.Castles():

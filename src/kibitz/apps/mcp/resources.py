@@ -1,6 +1,6 @@
 """Resources: the games of the user's that `kibitz coach analyse` has analysed, annotated.
 
-A game is annotated when it is read for the first time; what was searched is kept (`comment.kept`).
+A game is annotated when it is read for the first time; what was searched is kept (`comment.cache`).
 """
 
 from __future__ import annotations

@@ -45,11 +45,11 @@ from kibitz.comment.annotate import (
     scene_of_game,
     scene_on,
 )
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.check.verdict import Checked, check_game, check_text, searching
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, Label, accuracy, key_moments
-from kibitz.comment.kept import Kept
 from kibitz.comment.marks import grade_in
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
@@ -273,7 +273,7 @@ def annotated(call: Call, pgn: str, style: Style) -> AnnotatedGame:
         call.step(total, "positions")
 
     with call.engine(memory=effort.table) as engine:
-        return annotate(game, engine, style, on_ply, kept=Kept(engine, effort))
+        return annotate(game, engine, style, on_ply, cache=AnalysisCache(engine, effort))
 
 
 class AnalyseGame(Tool, kw_only=True):

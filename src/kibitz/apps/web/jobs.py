@@ -18,8 +18,8 @@ from kibitz.apps.web.watch import Post
 from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.batch import Stopped
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.judge import key_moments
-from kibitz.comment.kept import Kept
 from kibitz.comment.report.page import Report
 from kibitz.comment.select import Level
 from kibitz.comment.words.language import Language
@@ -141,8 +141,8 @@ class Jobs:
 
         try:
             with self._engines.use(ANNOTATOR) as engine:
-                kept = Kept(engine, Effort(job.style.limits))
-                account = annotate(job.game, engine, job.style, on_ply, kept=kept).told
+                cache = AnalysisCache(engine, Effort(job.style.limits))
+                account = annotate(job.game, engine, job.style, on_ply, cache=cache).figures
             job.page = _page(job.game, language_of(job.style.language))
             job.result = tree_of(job.game)
             job.result["keys"] = key_moments(account.values, account.labels)

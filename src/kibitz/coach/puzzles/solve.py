@@ -11,7 +11,7 @@ from kibitz.coach.puzzles.formats import Puzzle
 from kibitz.comment.claims import tactical as claims
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.motifs import motifs
-from kibitz.comment.facts import Scene, phase, played, taken_by
+from kibitz.comment.facts import Scene, captured_by, phase, played
 from kibitz.core.errors import KibitzError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -55,7 +55,7 @@ def _tags(claim: Claim, final: bool) -> Iterator[str]:
 
 def motifs_of(before: chess.Board, last: chess.Move, line: Sequence[str]) -> set[str]:
     """The tags of what the solver's moves do; `last` is the opponent's move that comes first."""
-    took = taken_by(before, last)
+    took = captured_by(before, last)
     moves = [chess.Move.from_uci(text) for text in line]
     board, kind = played(before, last), took.kind if took else None
     scene: Scene | None = Scene(board, moves[0], tuple(moves[1:]), last=last, last_took=kind)

@@ -21,7 +21,7 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.force import gain
-from kibitz.comment.judge import BETTER, WON, Seen
+from kibitz.comment.judge import BETTER, WON, Evaluation
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class PawnIs(Statement):
         if is_passed(board, square, white):
             return True
         way = chess.BB_FILES[square & 7] & board.pieces_mask(chess.PAWN, not white)
-        ranks = [one >> 3 for one in chess.scan_forward(way)]
+        ranks = [pawn >> 3 for pawn in chess.scan_forward(way)]
         stopped = any(rank > square >> 3 if white else rank < square >> 3 for rank in ranks)
         return False if stopped else None
 
@@ -178,7 +178,9 @@ class Bishops(Statement):
         own, theirs = (list(at.board.pieces(chess.BISHOP, side)) for side in (True, False))
         if len(own) != 1 or len(theirs) != 1:
             return False if not own or not theirs else None
-        shades = [bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[one]) for one in own + theirs]
+        shades = [
+            bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[square]) for square in own + theirs
+        ]
         return shades[0] != shades[1]
 
     def shown(self, at: View) -> str:
@@ -221,15 +223,15 @@ class Standing(Statement):
         """The score and the line that shows it."""
         if at.look is None:
             return ""
-        return f"the search says {told_score(at.board, at.look(at.board))}"
+        return f"the search says {score_text(at.board, at.look(at.board))}"
 
 
-def told_score(board: chess.Board, seen: Seen) -> str:
+def score_text(board: chess.Board, evaluation: Evaluation) -> str:
     """A score in words of PGN, for White, and its line."""
     sign = 1 if board.turn else -1
-    amount = seen.score.amount * sign
-    score = f"#{amount}" if seen.score.kind == "mate" else f"{amount / 100:+.2f}"
-    line = board.variation_san(seen.line[:8]) if seen.line else ""
+    amount = evaluation.score.amount * sign
+    score = f"#{amount}" if evaluation.score.kind == "mate" else f"{amount / 100:+.2f}"
+    line = board.variation_san(evaluation.line[:8]) if evaluation.line else ""
     return f"{score}: {line}" if line else score
 
 
@@ -246,17 +248,17 @@ class MateIn(Statement):
             return None
         if self.moves == 1:
             return any(played(at.board, move).is_checkmate() for move in at.board.legal_moves)
-        seen = at.look(at.board)
-        if seen.mate is not None and seen.mate > 0:
-            return True if self.moves is None or seen.mate <= self.moves else None
-        return False if seen.value < WON else None
+        evaluation = at.look(at.board)
+        if evaluation.mate is not None and evaluation.mate > 0:
+            return True if self.moves is None or evaluation.mate <= self.moves else None
+        return False if evaluation.value < WON else None
 
     def shown(self, at: View) -> str:
         """The score and the line."""
         return (
             "no mate"
             if at.look is None
-            else f"the search says {told_score(at.board, at.look(at.board))}"
+            else f"the search says {score_text(at.board, at.look(at.board))}"
         )
 
 
@@ -288,7 +290,7 @@ class Wins(Statement):
     def shown(self, at: View) -> str:
         """What the search says instead."""
         return "nothing is won" + (
-            f": {told_score(at.board, at.look(at.board))}" if at.look else ""
+            f": {score_text(at.board, at.look(at.board))}" if at.look else ""
         )
 
 
@@ -303,10 +305,10 @@ class ThreatensMate(Statement):
         there = turned(at.board, self.white)
         if there is None or at.look is None or not any(there.legal_moves):
             return None
-        seen = at.look(there)
-        if seen.mate is not None and seen.mate > 0:
+        evaluation = at.look(there)
+        if evaluation.mate is not None and evaluation.mate > 0:
             return True
-        return False if seen.value < WON else None
+        return False if evaluation.value < WON else None
 
     def shown(self, at: View) -> str:
         """What there is instead."""
@@ -314,5 +316,5 @@ class ThreatensMate(Statement):
         if there is None or at.look is None:
             return "no mate"
         return (
-            f"with {TITLES[self.white]} to move the search says {told_score(there, at.look(there))}"
+            f"with {TITLES[self.white]} to move the search says {score_text(there, at.look(there))}"
         )

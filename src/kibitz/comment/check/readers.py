@@ -396,7 +396,7 @@ def read_mate_in(hit: Hit) -> Made:
 
 
 Trait: TypeAlias = Literal["passed", "isolated", "doubled"]
-TRAITS = {one: one for one in get_args(Trait)}
+TRAITS = {trait: trait for trait in get_args(Trait)}
 
 
 def read_pawn(hit: Hit) -> Made:

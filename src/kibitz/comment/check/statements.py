@@ -19,9 +19,9 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.force import gain, loss_on
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 
-Look: TypeAlias = Callable[[chess.Board], Seen]  # a search; None where nothing is searched
+Look: TypeAlias = Callable[[chess.Board], Evaluation]  # a search; None where nothing is searched
 
 
 class View(NamedTuple):
@@ -123,7 +123,7 @@ class Attacks(Statement):
                 for end in target.on(at.board)
                 if self._fits(at.board, target, start, end)
             ]
-            if any(one is None for one in reached) and True not in reached:
+            if any(reaches is None for reaches in reached) and True not in reached:
                 answer = None
             elif True not in reached:
                 return False
@@ -134,7 +134,9 @@ class Attacks(Statement):
         if self.guards or target.kind is not None or target.square is None:
             return False
         owner = board.color_at(target.square)
-        return owner is not None and {board.color_at(one) for one in self.by.on(board)} == {owner}
+        return owner is not None and {board.color_at(square) for square in self.by.on(board)} == {
+            owner
+        }
 
     def _fits(self, board: chess.Board, target: Thing, start: int, end: int) -> bool:
         """Whether it can be meant: things of the other side, own ones to guard, any square."""
@@ -197,8 +199,8 @@ def _is_in_line(board: chess.Board, square: int) -> bool:
         if board.piece_type_at(attacker) in SLIDERS:
             beyond = chess.ray(attacker, square) & board.occupied_co[bool(white)]
             if any(
-                chess.between(attacker, one) & chess.BB_SQUARES[square]
-                for one in chess.scan_forward(beyond)
+                chess.between(attacker, behind) & chess.BB_SQUARES[square]
+                for behind in chess.scan_forward(beyond)
             ):
                 return True
     return False
@@ -212,7 +214,7 @@ class Guarded(Statement):
 
     def true_in(self, at: View) -> bool | None:
         """All that it can be are, or none is."""
-        answers = {is_defended(at.board, one) for one in self.piece.on(at.board)}
+        answers = {is_defended(at.board, square) for square in self.piece.on(at.board)}
         return answers.pop() if len(answers) == 1 else None
 
     def shown(self, at: View) -> str:

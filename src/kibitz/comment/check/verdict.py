@@ -22,7 +22,7 @@ from kibitz.comment.check.readers import Context, sentences
 from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import played
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Evaluation
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
@@ -35,7 +35,7 @@ Verdict: TypeAlias = Literal["true", "false", "not checkable"]
 VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins)
-Search: TypeAlias = Callable[[chess.Board, bool], Seen]  # and whether it is to confirm
+Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
 _COMMANDS = re.compile(r"\[%[^\[\]]*\]")
 # What a sentence says besides where pieces stand; unless it is read, the sentence is not.
 _DOES = re.compile(
@@ -109,8 +109,8 @@ def _whole(
         if answer is False:
             return Judged(text, "false", reason)
         answers.append(answer)
-    said = any(not isinstance(claim.statement, Stands) for claim in reading.claims)
-    whole = bool(answers) and all(answers) and (said or not _says_more(read_of, reading))
+    states = any(not isinstance(claim.statement, Stands) for claim in reading.claims)
+    whole = bool(answers) and all(answers) and (states or not _says_more(read_of, reading))
     return Judged(text, "true" if whole else "not checkable")
 
 
@@ -194,7 +194,7 @@ class Tally:
 
     def add(self, judged: Iterable[Judged]) -> None:
         """Count some more."""
-        self.counts.update(one.verdict for one in judged)
+        self.counts.update(sentence.verdict for sentence in judged)
 
     def facts(self) -> dict[str, float]:
         """Counts, the share that could be checked, and the share of that which is false."""
@@ -248,7 +248,7 @@ class Checked:
             else step(setting.before, setting.move).text
         )
         fen = setting.now.fen()
-        self.findings += [Finding(game, move, fen, *one) for one in judged]
+        self.findings += [Finding(game, move, fen, *sentence) for sentence in judged]
         self.tally.add(judged)
 
     def facts(self) -> dict[str, object]:
@@ -260,7 +260,7 @@ def searching(engine: Engine, nodes: int = NODES) -> Search:
     """What an engine sees of a position, at first and to confirm."""
     searches = Searches(engine)
 
-    def search(board: chess.Board, confirm: bool) -> Seen:
+    def search(board: chess.Board, confirm: bool) -> Evaluation:
         return searches.see(board, Limits(nodes=nodes * (CONFIRMS if confirm else 1)))
 
     return search
@@ -295,7 +295,7 @@ def check_game(
         text = _NOTE.sub("", getattr(node, attribute)).strip()
         judged = judge(text, setting, search)
         checked.add(game.number, setting, judged)
-        notes = [_note(one) for one in judged if one.verdict == "false"]
+        notes = [_note(sentence) for sentence in judged if sentence.verdict == "false"]
         setattr(node, attribute, " ".join([text, *notes]))
         on_comment()
 
@@ -303,8 +303,8 @@ def check_game(
 def _note(judged: Judged) -> str:
     """What stands in a comment beside a false sentence."""
     start = judged.text if len(judged.text) <= 40 else f"{judged.text[:37]}..."
-    told = f'[check: "{start}" is false: {judged.reason}'
-    return "[" + re.sub(r"[\[\]{}]", " ", told[1:]) + "]"
+    note = f'[check: "{start}" is false: {judged.reason}'
+    return "[" + re.sub(r"[\[\]{}]", " ", note[1:]) + "]"
 
 
 def _comments(

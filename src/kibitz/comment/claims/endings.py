@@ -89,7 +89,7 @@ def mutual_zugzwang_in(scene: Scene, rest: chess.Board) -> bool:
     few = is_pawn_ending(scene.after) and scene.after.legal_moves.count() <= FEW
     if not few or scene.has is None or scene.has.value > -WON:
         return False
-    look, other = (scene.analysis.deeper(one, LAST_LOOK) for one in (scene.after, rest))
+    look, other = (scene.analysis.deeper(board, LAST_LOOK) for board in (scene.after, rest))
     if look is None or other is None:
         return False
     return look.value <= -WON and other.value <= LEVEL
@@ -166,9 +166,9 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
     board, white = scene.after, scene.mover
     if not is_pawn_ending(scene.before) or scene.piece.kind != chess.PAWN:
         return
-    taken = board.attackers_mask(not white, scene.landed) & board.pawns
+    takers = board.attackers_mask(not white, scene.landed) & board.pawns
     own = scene.before.pieces(chess.PAWN, white)
-    if not taken or any(is_passed(scene.before, one, white) for one in own):
+    if not takers or any(is_passed(scene.before, pawn, white) for pawn in own):
         return
     if scene.has is None or scene.has.value > -WON:
         return
@@ -187,10 +187,10 @@ def outside_passed(scene: Scene) -> Iterator[Feature]:
 
 def _outside(board: chess.Board, white: bool) -> Unit | None:
     theirs = board.pieces(chess.PAWN, not white)
-    if not is_pawn_ending(board) or any(is_passed(board, one, not white) for one in theirs):
+    if not is_pawn_ending(board) or any(is_passed(board, pawn, not white) for pawn in theirs):
         return None
     for square in board.pieces(chess.PAWN, white):
-        far = all(abs((square & 7) - (one & 7)) >= FAR for one in theirs)
+        far = all(abs((square & 7) - (pawn & 7)) >= FAR for pawn in theirs)
         if theirs and far and is_passed(board, square, white):
             return unit(board, square)
     return None
@@ -199,7 +199,7 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
 def simplifies(scene: Scene) -> Iterator[Feature]:
     """The last pieces are traded, not by a move that takes back, and the pawn ending is won."""
     back = scene.last_took is not None and scene.last is not None
-    if scene.taken is None or (back and scene.last and scene.last.to_square == scene.landed):
+    if scene.captured is None or (back and scene.last and scene.last.to_square == scene.landed):
         return
     end = scene.boards[min(2, len(scene.boards) - 1)]
     trades = scene.reply is not None and scene.reply.to_square == scene.landed

@@ -22,7 +22,7 @@ from kibitz.comment.claims.merits import (
 from kibitz.comment.claims.outcomes import exposure
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
-from kibitz.comment.facts import Scene, Unit, balance, played, taken_by
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, played
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 LONGEST_ANSWER = 5  # plies of a refutation that are named
@@ -41,12 +41,12 @@ class EnPrise(Claim):
         A piece that is traded and costs a pawn is not lost, nor is a queen that costs a rook.
         """
         board = scene.after
-        took = WORTH_OF[scene.taken.kind] if scene.taken else 0
+        took = WORTH_OF[scene.captured.kind] if scene.captured else 0
         least = max(LEAST, WORTH_OF[self.piece.kind] - CENTIPAWNS[chess.PAWN])
         return (
             self.piece == scene.piece
             and self.reply.move in board.legal_moves
-            and taken_by(board, self.reply.move) == self.piece
+            and captured_by(board, self.reply.move) == self.piece
             and force.loss_on(board, self.piece.square) >= took + least
             and self._costs(scene) >= took + least
         )
@@ -77,7 +77,7 @@ class Abandons(Claim):
             and square in scene.before.attacks(scene.move.from_square)
             and square not in scene.after.attacks(self.guard.square)
             and self.reply.move in scene.after.legal_moves
-            and taken_by(scene.after, self.reply.move) == self.target
+            and captured_by(scene.after, self.reply.move) == self.target
             and force.loss_on(scene.before, square) == 0
             and force.loss_on(scene.after, square) >= LEAST
         )
@@ -100,7 +100,7 @@ class Overlooks(Claim):
             return False
         gain = force.gain(threat.before, self.reply.move)
         now = force.gain(scene.after, self.reply.move)
-        both = all(one.proved(threat) and one.proved(scene.other) for one in self.why)
+        both = all(reason.proved(threat) and reason.proved(scene.other) for reason in self.why)
         return both and gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
 
 
@@ -296,12 +296,12 @@ def answer_line(scene: Scene) -> str:
     """The refutation and the moves after it, until material is won for good: 6.Nd5 Qd6 7.Bxg5."""
     boards = scene.other.boards
     had, other = balance(scene.after, not scene.mover), not scene.mover
-    kept = (
+    lasting = (
         number
         for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
         if all(balance(board, other) > had for board in boards[number : number + 2])
     )
-    moves = (scene.other.move, *scene.other.follow)[: max(3, next(kept, 3))]
+    moves = (scene.other.move, *scene.other.follow)[: max(3, next(lasting, 3))]
     return scene.after.variation_san(moves).replace(". ", ".")
 
 
@@ -317,17 +317,19 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     reply = step(scene.after, scene.reply)
     mate = scene.has.mate if scene.has else None
     if mate is not None and 0 < mate <= LONGEST_MATE:
-        found = shortest_mate(scene.after)
-        if found:
-            yield AllowsMate(found, reply)
-    target = taken_by(scene.after, scene.reply)
+        moves = shortest_mate(scene.after)
+        if moves:
+            yield AllowsMate(moves, reply)
+    target = captured_by(scene.after, scene.reply)
     if target is not None:
         yield EnPrise(scene.piece, reply)
         yield Abandons(scene.piece, target, reply)
     yield CastlesInto(len(near_king(scene.after, not scene.mover)))
     threat = threat_of(scene, scene.reply)
     if threat is not None:
-        yield Overlooks(reply, tuple(one for one in (*why, Wins((), ())) if one.proved(threat)))
+        yield Overlooks(
+            reply, tuple(claim for claim in (*why, Wins((), ())) if claim.proved(threat))
+        )
         yield Overlooks(reply)
     yield Allows(reply, why)
 
@@ -337,9 +339,9 @@ def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
     if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
         return []
     best = step(scene.before, scene.had.line[0])
-    found: list[Claim] = []
+    claims: list[Claim] = []
     if scene.had.mate is not None and 0 < scene.had.mate <= LONGEST_MATE:
         shortest = shortest_mate(scene.before)
-        found = [MissesMate(shortest, best)] if shortest else []
-    found = [claim for claim in found if claim.proved(scene)]
-    return found or [claim for claim in [Better(best, why)] if claim.proved(scene)]
+        claims = [MissesMate(shortest, best)] if shortest else []
+    claims = [claim for claim in claims if claim.proved(scene)]
+    return claims or [claim for claim in [Better(best, why)] if claim.proved(scene)]

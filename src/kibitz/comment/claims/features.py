@@ -90,7 +90,7 @@ def doubled_rooks(scene: Scene) -> Iterator[Feature]:
 
 def connected_rooks(scene: Scene) -> Iterator[Feature]:
     """The rooks guard each other on the back rank for the first time."""
-    if phase(scene.after) == "endgame" or scene.taken:
+    if phase(scene.after) == "endgame" or scene.captured:
         return
     now, had = (_are_connected(board, scene.mover) for board in (scene.after, scene.before))
     if now and not had:
@@ -148,7 +148,7 @@ def blockade(scene: Scene) -> Iterator[Feature]:
 def behind_passed(scene: Scene) -> Iterator[Feature]:
     """A rook comes to the file of a passed pawn, behind it, in an ending."""
     board, by = scene.after, scene.piece
-    if by.kind != chess.ROOK or phase(board) != "endgame" or scene.taken:
+    if by.kind != chess.ROOK or phase(board) != "endgame" or scene.captured:
         return
     if scene.move.from_square & 7 == by.square & 7:
         return
@@ -162,7 +162,7 @@ def behind_passed(scene: Scene) -> Iterator[Feature]:
 def chases(scene: Scene) -> Iterator[Feature]:
     """A safe piece attacks one that is worth more, which is expected to move away."""
     board, by, reply = scene.after, scene.piece, scene.reply
-    if reply is None or by.kind == chess.KING or is_unsafe(board, by.square) or scene.taken:
+    if reply is None or by.kind == chess.KING or is_unsafe(board, by.square) or scene.captured:
         return
     if board.piece_type_at(reply.from_square) in (None, chess.KING, chess.PAWN):
         return
@@ -175,13 +175,13 @@ def chases(scene: Scene) -> Iterator[Feature]:
 
 def trades_ahead(scene: Scene) -> Iterator[Feature]:
     """The side that is ahead takes a piece back of the kind that was just taken, or offers it."""
-    board, taken = scene.after, scene.taken
-    if taken is None or taken.kind == chess.PAWN or scene.last_took != taken.kind:
+    board, captured = scene.after, scene.captured
+    if captured is None or captured.kind == chess.PAWN or scene.last_took != captured.kind:
         return
     if scene.last is None or scene.last.to_square != scene.move.to_square:
         return
     if balance(board, scene.mover) >= AHEAD and not board.attackers(not scene.mover, scene.landed):
-        yield Feature(trades_ahead, scene.mover, counts=(taken.kind,))
+        yield Feature(trades_ahead, scene.mover, counts=(captured.kind,))
 
 
 # --- kings ----------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def trades_ahead(scene: Scene) -> Iterator[Feature]:
 
 def king_to_centre(scene: Scene) -> Iterator[Feature]:
     """In an ending without queens the king comes nearer to the centre, not being in check."""
-    if scene.piece.kind != chess.KING or scene.taken or scene.before.is_check():
+    if scene.piece.kind != chess.KING or scene.captured or scene.before.is_check():
         return
     if phase(scene.after) != "endgame" or scene.after.queens or not scene.after.pawns:
         return
@@ -198,7 +198,7 @@ def king_to_centre(scene: Scene) -> Iterator[Feature]:
 
 
 def _from_centre(square: int) -> int:
-    return min(chess.square_distance(square, one) for one in CENTRE)
+    return min(chess.square_distance(square, centre) for centre in CENTRE)
 
 
 def opposition(scene: Scene) -> Iterator[Feature]:
@@ -207,11 +207,11 @@ def opposition(scene: Scene) -> Iterator[Feature]:
     kings = [board.king(True), board.king(False)]
     if board.occupied != board.kings | board.pawns or scene.piece.kind != chess.KING:
         return
-    one, two = kings
-    assert one is not None
-    assert two is not None
-    lined = one & 7 == two & 7 or one >> 3 == two >> 3
-    if lined and chess.square_distance(one, two) == 2:
+    white, black = kings
+    assert white is not None
+    assert black is not None
+    lined = white & 7 == black & 7 or white >> 3 == black >> 3
+    if lined and chess.square_distance(white, black) == 2:
         yield Feature(opposition, scene.mover)
 
 
@@ -269,11 +269,11 @@ def fifty_moves(scene: Scene) -> Iterator[Feature]:
 
 def imbalance(scene: Scene) -> Iterator[Feature]:
     """Unlike pieces stand against each other once an exchange is over."""
-    if scene.taken is None or len(scene.boards) < 4:
+    if scene.captured is None or len(scene.boards) < 4:
         return
-    found = [_unlike(board) for board in (scene.before, *scene.boards[1:4])]
-    if found[1] and found[1] == found[2] == found[3] != found[0]:
-        mine, theirs = found[1] if scene.mover else found[1][::-1]
+    unlike = [_unlike(board) for board in (scene.before, *scene.boards[1:4])]
+    if unlike[1] and unlike[1] == unlike[2] == unlike[3] != unlike[0]:
+        mine, theirs = unlike[1] if scene.mover else unlike[1][::-1]
         yield Feature(imbalance, scene.mover, counts=(*mine, 0, *theirs))
 
 
@@ -290,10 +290,10 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
         )
         for white in (True, False)
     ]
-    plain = [tuple(chess.BISHOP if kind in MINOR else kind for kind in one) for one in more]
-    known = {(5, 4, 4), (4, 3, 3), (5, 4, 3), (5, 3, 3, 3)}
-    for one, two in (plain, plain[::-1]):
-        if len(one) == 1 and (*one, *two) in known:
+    plain = [tuple(chess.BISHOP if kind in MINOR else kind for kind in kinds) for kinds in more]
+    usual = {(5, 4, 4), (4, 3, 3), (5, 4, 3), (5, 3, 3, 3)}
+    for single, several in (plain, plain[::-1]):
+        if len(single) == 1 and (*single, *several) in usual:
             return more[0], more[1]
     return None
 

@@ -136,7 +136,7 @@ def _is_obvious(scene: Scene) -> bool:
     before, move = scene.before, scene.move
     if before.is_check() and before.legal_moves.count() <= FEW:
         return True
-    if scene.taken is not None and force.loss_on(before, scene.taken.square) >= LEAST:
+    if scene.captured is not None and force.loss_on(before, scene.captured.square) >= LEAST:
         return True
     if scene.had is not None and scene.had.value >= DECIDED:
         return True

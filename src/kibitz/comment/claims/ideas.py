@@ -31,11 +31,11 @@ from kibitz.comment.facts import (
     Scene,
     Unit,
     balance,
+    captured_by,
     is_defended,
     is_half_open,
     phase,
     played,
-    taken_by,
     unit,
     units,
 )
@@ -71,32 +71,32 @@ def _is_dominated(board: chess.Board, piece: Unit) -> bool:
 
 def _loses(board: chess.Board, move: chess.Move) -> bool:
     """Whether the piece that moves is lost for less than it is worth."""
-    took = taken_by(board, move)
+    took = captured_by(board, move)
     least = LEAST_THREAT + (CENTIPAWNS.get(took.kind, 0) if took else 0)
     return force.loss_on(played(board, move), move.to_square) >= least
 
 
 def desperado(scene: Scene) -> Iterator[Feature]:
     """A piece that is lost wherever it goes takes something first, and no other way brings more."""
-    before, square, taken = scene.before, scene.move.from_square, scene.taken
-    if taken is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
+    before, square, captured = scene.before, scene.move.from_square, scene.captured
+    if captured is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
         return
-    if force.loss_on(before, square) < LEAST_THREAT or taken.worth >= scene.piece.worth:
+    if force.loss_on(before, square) < LEAST_THREAT or captured.worth >= scene.piece.worth:
         return
     if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
         return
     others = before.generate_legal_moves(from_mask=chess.BB_SQUARES[square])
     for move in others:
-        took, cost = taken_by(before, move), force.loss_on(played(before, move), move.to_square)
-        if cost < LEAST_THREAT or (took is not None and took.worth > taken.worth):
+        took, cost = captured_by(before, move), force.loss_on(played(before, move), move.to_square)
+        if cost < LEAST_THREAT or (took is not None and took.worth > captured.worth):
             return
-    yield Feature(desperado, scene.mover, (scene.piece, taken))
+    yield Feature(desperado, scene.mover, (scene.piece, captured))
 
 
 def windmill(scene: Scene) -> Iterator[Feature]:
     """A discovered check; the piece goes back with check, and the next one is discovered again."""
     moves, boards = scene.follow, scene.boards
-    if len(moves) < 4 or scene.taken is None or not _discovers(scene.after, scene.landed):
+    if len(moves) < 4 or scene.captured is None or not _discovers(scene.after, scene.landed):
         return
     back = moves[1].from_square == scene.landed and moves[1].to_square == scene.move.from_square
     again = moves[3].from_square == scene.move.from_square
@@ -114,7 +114,7 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
     `counts` are 1 for mate.
     """
     before, mate = scene.before, scene.has.mate if scene.has else None
-    if scene.taken or scene.move.promotion or before.is_check() or scene.after.is_check():
+    if scene.captured or scene.move.promotion or before.is_check() or scene.after.is_check():
         return
     if not any(
         before.gives_check(legal_move) or before.is_capture(legal_move)
@@ -144,7 +144,7 @@ class Fails(Claim):
 def fails(scene: Scene) -> list[Fails]:
     """Why the move that suggests itself is not the best one."""
     had, before = scene.had, scene.before
-    if had is None or scene.has is None or had.line[:1] != (scene.move,) or scene.taken:
+    if had is None or scene.has is None or had.line[:1] != (scene.move,) or scene.captured:
         return []
     if had.value < -BETTER:  # where one move is as bad as another
         return []
@@ -153,8 +153,8 @@ def fails(scene: Scene) -> list[Fails]:
     if natural is None or lost is None:
         return []
     after = played(before, natural)
-    kept = force.gain(before, scene.move)
-    if kept is None or kept - lost < LEAST_THREAT or lost > -LEAST_THREAT:
+    gain = force.gain(before, scene.move)
+    if gain is None or gain - lost < LEAST_THREAT or lost > -LEAST_THREAT:
         return []
     look = scene.analysis.deeper(after, LAST_LOOK)
     if look is None or not look.line or look.value < COSTS - had.value:
@@ -164,15 +164,15 @@ def fails(scene: Scene) -> list[Fails]:
 
 def _natural(scene: Scene) -> chess.Move | None:
     """A recapture, or the capture of a piece, of what is worth no less or not guarded."""
-    found, before = [], scene.before
+    captures, before = [], scene.before
     last = scene.last.to_square if scene.last is not None and scene.last_took else None
     for move in before.legal_moves:
-        took, by = taken_by(before, move), unit(before, move.from_square)
+        took, by = captured_by(before, move), unit(before, move.from_square)
         back = move.to_square == last
         even = took is not None and (by.worth <= took.worth or not is_defended(before, took.square))
         if took is not None and even and (back or took.worth > WORTH[chess.PAWN]):
-            found.append((back, took.worth, -by.worth, move.uci(), move))
-    return max(found)[-1] if found else None
+            captures.append((back, took.worth, -by.worth, move.uci(), move))
+    return max(captures)[-1] if captures else None
 
 
 def rescues(scene: Scene) -> list[Draws]:
@@ -187,20 +187,20 @@ def minority_attack(scene: Scene) -> Iterator[Feature]:
     """The b-pawn goes to its fourth or fifth rank, beside the a-pawn alone, against three pawns."""
     board, white, by = scene.after, scene.mover, scene.piece
     rank = by.square >> 3 if white else 7 - (by.square >> 3)
-    if by.kind != chess.PAWN or by.square & 7 != 1 or rank not in (3, 4) or scene.taken:
+    if by.kind != chess.PAWN or by.square & 7 != 1 or rank not in (3, 4) or scene.captured:
         return
     if phase(board) == "endgame" or scene.move.from_square & 7 != 1:
         return
     wing = [chess.BB_FILES[file] & board.pawns for file in range(3)]
-    own = [(one & board.occupied_co[white]).bit_count() for one in wing]
-    theirs = [(one & board.occupied_co[not white]).bit_count() for one in wing]
+    own = [(pawns & board.occupied_co[white]).bit_count() for pawns in wing]
+    theirs = [(pawns & board.occupied_co[not white]).bit_count() for pawns in wing]
     if own == [1, 1, 0] and sum(theirs) == 3 and theirs[2] and is_half_open(board, 2, white):
         yield Feature(minority_attack, white)
 
 
 def good_knight(scene: Scene) -> Iterator[Feature]:
     """A trade leaves a knight against a bishop that three own pawns on its colour shut in."""
-    new = scene.taken is not None and not _good_knight(scene.before, scene.mover)
+    new = scene.captured is not None and not _good_knight(scene.before, scene.mover)
     ends = scene.boards[2:4]  # once it was taken back
     if new and ends and all(_good_knight(board, scene.mover) for board in ends):
         bishop = scene.after.pieces(chess.BISHOP, not scene.mover).pop()
@@ -217,12 +217,12 @@ def weak_squares(scene: Scene) -> Iterator[Feature]:
 
     `counts` are 1 for light squares.
     """
-    taken, white = scene.taken, scene.mover
+    captured, white = scene.captured, scene.mover
     king = scene.after.king(not white)
-    if taken is None or taken.kind != chess.BISHOP or king is None or len(scene.boards) < 4:
+    if captured is None or captured.kind != chess.BISHOP or king is None or len(scene.boards) < 4:
         return
     shade = chess.BB_LIGHT_SQUARES
-    light = bool(chess.BB_SQUARES[taken.square] & shade)
+    light = bool(chess.BB_SQUARES[captured.square] & shade)
     shade = shade if light else chess.BB_DARK_SQUARES
     home = 7 if white else 0
     ring = chess.BB_KING_ATTACKS[king] & shade & chess.BB_RANKS[6 if white else 1]
@@ -231,13 +231,13 @@ def weak_squares(scene: Scene) -> Iterator[Feature]:
     for board in scene.boards[1:4]:
         theirs, pawns = board.occupied_co[not white], board.pieces_mask(chess.PAWN, not white)
         hole = ring & wing & ~theirs
-        held = any(
+        guarded = any(
             chess.BB_PAWN_ATTACKS[white][square] & pawns
             for square in chess.scan_forward(third & wing)
         )
         ours = board.pieces_mask(chess.BISHOP, white) & shade
         left = board.pieces_mask(chess.BISHOP, not white) & shade
-        if not (hole and ours) or held or left or king >> 3 != home or king & 7 in (3, 4):
+        if not (hole and ours) or guarded or left or king >> 3 != home or king & 7 in (3, 4):
             return
     if scene.after.queens & scene.after.occupied_co[white]:
         yield Feature(weak_squares, not white, counts=(int(light),))
@@ -299,13 +299,13 @@ class Springs(Claim):
 @cache
 def _traps() -> dict[str, str]:
     """The names by position."""
-    found = {}
+    names = {}
     for name, moves in TRAPS.items():
         board = chess.Board()
         for move in moves.split():
             board.push_san(move)
-        found[board.epd()] = name
-    return found
+        names[board.epd()] = name
+    return names
 
 
 def springs(scene: Scene) -> list[Springs]:

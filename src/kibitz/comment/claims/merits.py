@@ -15,7 +15,16 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, Weights, passed, stands, step
-from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, is_defended, played, taken_by
+from kibitz.comment.facts import (
+    RECENT,
+    WORTH,
+    Scene,
+    Unit,
+    balance,
+    captured_by,
+    is_defended,
+    played,
+)
 from kibitz.comment.force import SURE_MATE
 from kibitz.comment.judge import is_hard_to_find, is_only_move
 from kibitz.position.board import Board
@@ -141,13 +150,13 @@ def listed(kinds: Counter[int]) -> tuple[int, ...]:
 
 def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
     """Kinds of pieces a side has lost; None if a pawn was promoted."""
-    found: Counter[int] = Counter()
+    losses: Counter[int] = Counter()
     for kind in CENTIPAWNS:
         lost = len(before.pieces(kind, white)) - len(after.pieces(kind, white))
         if lost < 0:
             return None
-        found[kind] = lost
-    return +found
+        losses[kind] = lost
+    return +losses
 
 
 @dataclass(frozen=True)
@@ -212,10 +221,10 @@ def longest_defence(board: chess.Board, moves: int) -> int | None:
     """After how many moves the side to move is mated; None if it is not within some."""
     longest = 0
     for reply in board.legal_moves:
-        found = shortest_mate(played(board, reply), moves)
-        if found is None:
+        mate = shortest_mate(played(board, reply), moves)
+        if mate is None:
             return None
-        longest = max(longest, found)
+        longest = max(longest, mate)
     return longest or None
 
 
@@ -234,7 +243,7 @@ class Threatens(Claim):
         if self.target is None:
             return _mates(board, self.step.move) and not mates_at_once(scene.before)
         return (
-            taken_by(board, self.step.move) == self.target
+            captured_by(board, self.step.move) == self.target
             and not self._waited(scene)
             and stands(board, self.target)
             and LEAST <= threatened(self, scene) < SURE_MATE
@@ -243,7 +252,7 @@ class Threatens(Claim):
     def _waited(self, scene: Scene) -> bool:
         """Whether the same capture was there before, and only had to wait for a check."""
         move, before = self.step.move, scene.before
-        same = before.is_pseudo_legal(move) and taken_by(before, move) == self.target
+        same = before.is_pseudo_legal(move) and captured_by(before, move) == self.target
         return same and before.is_check()
 
 
@@ -275,17 +284,17 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
 
 def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
-    seen, line = scene.analysis.deeper(board, times), scene.analysis.expected(board, times)
-    if seen is None or line is None:
+    evaluation, line = scene.analysis.deeper(board, times), scene.analysis.expected(board, times)
+    if evaluation is None or line is None:
         return True
-    if seen.mate is not None:
-        return (seen.mate <= 0) == (board.turn != scene.mover)
-    found, board = [balance(board, scene.mover)], board.copy(stack=False)
+    if evaluation.mate is not None:
+        return (evaluation.mate <= 0) == (board.turn != scene.mover)
+    balances, board = [balance(board, scene.mover)], board.copy(stack=False)
     for move in line:
         board.push(move)
-        found.append(balance(board, scene.mover))
+        balances.append(balance(board, scene.mover))
     hangs = force.gain(board) if board.turn != scene.mover else 0
-    return min(found[-2:]) > had and hangs is not None and found[-1] - hangs / 100 > had
+    return min(balances[-2:]) > had and hangs is not None and balances[-1] - hangs / 100 > had
 
 
 def _mates(board: chess.Board, move: chess.Move) -> bool:
@@ -323,7 +332,7 @@ class Parries(Claim):
             return _mates(board, self.step.move) and mates_at_once(scene.after) is None
         gain, now = force.gain(board, self.step.move), force.gain(scene.after)
         return (
-            taken_by(board, self.step.move) == self.target
+            captured_by(board, self.step.move) == self.target
             and gain is not None
             and now is not None
             and gain >= LEAST_THREAT
@@ -379,14 +388,14 @@ def _merits(scene: Scene) -> Iterator[Claim]:
         if longest:
             yield MateIn(longest)
     if gain_of(scene) >= LEAST:
-        found = exchanged(scene)
-        if found is not None and found[0]:
-            yield Wins(*found)
+        exchange = exchanged(scene)
+        if exchange is not None and exchange[0]:
+            yield Wins(*exchange)
         yield Wins((), ())
     yield from netted(scene)
-    known = scene.analysis.outcome(scene.after)
-    if known is not None:
-        yield Verdict(-known)
+    outcome = scene.analysis.outcome(scene.after)
+    if outcome is not None:
+        yield Verdict(-outcome)
     yield from _threats(scene)
     yield from (OnlyMove(True), OnlyMove(False))
 
@@ -399,7 +408,7 @@ def _threats(scene: Scene) -> Iterator[Claim]:
         best = mating or force.best(board)
         if best is None:
             continue
-        target = None if mating else taken_by(board, best)
+        target = None if mating else captured_by(board, best)
         if not (mating or target):
             continue
         if board.turn == scene.mover:

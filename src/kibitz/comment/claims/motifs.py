@@ -39,6 +39,7 @@ from kibitz.comment.facts import (
     WORTH,
     Scene,
     balance,
+    captured_by,
     is_defended,
     is_trapped,
     is_unsafe,
@@ -46,7 +47,6 @@ from kibitz.comment.facts import (
     pinner_of,
     played,
     ray_beyond,
-    taken_by,
     unit,
     units,
 )
@@ -66,7 +66,7 @@ def _forks(scene: Scene) -> Iterator[Claim]:
         for unit in units(scene.after, not scene.mover)
         if is_worth_attacking(scene.after, by, unit)
     ]
-    targets.sort(key=lambda one: -one.worth)
+    targets.sort(key=lambda target: -target.worth)
     yield Fork(by, tuple(targets))
 
 
@@ -143,12 +143,12 @@ def _deflections(scene: Scene) -> Iterator[Claim]:
     if scene.reply is None or scene.next is None:
         return
     reply, goal = scene.reply, scene.next.to_square
-    target = taken_by(scene.boards[2], scene.next)
+    target = captured_by(scene.boards[2], scene.next)
     if goal in (reply.to_square, scene.landed) or not (target or scene.next.promotion):
         return
-    given = scene.taken is None or scene.taken.worth < scene.piece.worth
+    gives = scene.captured is None or scene.captured.worth < scene.piece.worth
     forced = reply.to_square == scene.landed or scene.after.is_check()
-    if given and forced:
+    if gives and forced:
         yield Deflects(
             unit(scene.after, reply.from_square), goal, target, reply.to_square == scene.landed
         )
@@ -170,12 +170,12 @@ def _attractions(scene: Scene) -> Iterator[Claim]:
 
 
 def _removals(scene: Scene) -> Iterator[Claim]:
-    guard, follow = scene.taken, scene.next
+    guard, follow = scene.captured, scene.next
     if guard is None or follow is None or scene.landed in (follow.to_square, follow.from_square):
         return
     if scene.before.is_check() or scene.after.is_check():
         return
-    target = taken_by(scene.boards[2], follow)
+    target = captured_by(scene.boards[2], follow)
     was_there = scene.before.piece_at(follow.to_square)
     if target is None or was_there is None or was_there.color == scene.mover:
         return
@@ -186,7 +186,7 @@ def _interferences(scene: Scene) -> Iterator[Claim]:
     follow = scene.next
     if follow is None or scene.reply is None:
         return
-    target = taken_by(scene.boards[2], follow)
+    target = captured_by(scene.boards[2], follow)
     if target is None or scene.before.piece_at(target.square) is None:
         return
     for square in (scene.landed, scene.reply.to_square):
@@ -207,7 +207,7 @@ def _x_rays(scene: Scene) -> Iterator[Claim]:
     if scene.reply is None or scene.next is None:
         return
     square = scene.landed
-    if scene.reply.to_square == square == scene.next.to_square and scene.taken:
+    if scene.reply.to_square == square == scene.next.to_square and scene.captured:
         through, by = scene.reply.from_square, scene.next.from_square
         if is_between(through, by, square):
             yield XRay(unit(scene.before, by), unit(scene.before, through), square)
@@ -225,7 +225,7 @@ def _clearances(scene: Scene) -> Iterator[Claim]:
     king_moved = scene.after.king(not scene.mover) == scene.follow[0].from_square
     if king_moved and scene.boards[3].is_check():
         return
-    loses = scene.taken is None or is_unsafe(scene.after, scene.landed)
+    loses = scene.captured is None or is_unsafe(scene.after, scene.landed)
     if loses:
         yield Clears(unit(scene.boards[2], follow.from_square), scene.move.from_square)
 
@@ -248,26 +248,30 @@ def _traps(scene: Scene) -> Iterator[Claim]:
 
 
 def _loose_captures(scene: Scene) -> Iterator[Claim]:
-    taken = scene.taken
-    if taken is None or taken.kind == chess.PAWN or is_defended(scene.before, taken.square):
+    captured = scene.captured
+    if (
+        captured is None
+        or captured.kind == chess.PAWN
+        or is_defended(scene.before, captured.square)
+    ):
         return
-    is_last = scene.last is not None and scene.last.to_square == taken.square
-    if is_last and WORTH[scene.last_took or chess.PAWN] >= taken.worth:
+    is_last = scene.last is not None and scene.last.to_square == captured.square
+    if is_last and WORTH[scene.last_took or chess.PAWN] >= captured.worth:
         return  # taking back
     if len(scene.boards) > 3:
         later = balance(scene.boards[3], scene.mover)
         if later < balance(scene.after, scene.mover):
             return
-    yield TakesLoose(taken)
+    yield TakesLoose(captured)
 
 
 def _sacrifices(scene: Scene) -> Iterator[Claim]:
     if len(scene.boards) < 4 or scene.reply is None or scene.reply.promotion:
         return
     lost = balance(scene.before, scene.mover) - balance(scene.boards[3], scene.mover)
-    given = taken_by(scene.after, scene.reply)
-    if given is not None:
-        yield Sacrifices(given, lost)
+    sacrificed = captured_by(scene.after, scene.reply)
+    if sacrificed is not None:
+        yield Sacrifices(sacrificed, lost)
 
 
 def _mates(scene: Scene) -> Iterator[Claim]:

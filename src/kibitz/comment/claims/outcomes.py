@@ -28,25 +28,25 @@ PERPETUAL = 3  # checks in a row that end where they began, at least
 
 def course(scene: Scene) -> tuple[chess.Move, ...]:
     """The move and what is expected after it; where that ends early, a longer look goes on."""
-    if "course" not in scene.known:
+    if "course" not in scene.memo:
         line = (scene.move, *scene.follow)
         if len(line) < SHOWN:
             look = scene.analysis.deeper(scene.boards[-1], LAST_LOOK)
             line += () if look is None else look.line
-        scene.known["course"] = line[:LONGEST]
-    moves: tuple[chess.Move, ...] = scene.known["course"]
+        scene.memo["course"] = line[:LONGEST]
+    moves: tuple[chess.Move, ...] = scene.memo["course"]
     return moves
 
 
 def positions(scene: Scene) -> list[chess.Board]:
     """The positions of that course, from before the move to the last in which nothing hangs."""
-    if "positions" not in scene.known:
+    if "positions" not in scene.memo:
         boards = _all_positions(scene)
         while len(boards) > 1 and not _is_calm(boards[-1]):
             boards.pop()
-        scene.known["positions"] = boards
-    found: list[chess.Board] = scene.known["positions"]
-    return found
+        scene.memo["positions"] = boards
+    calm: list[chess.Board] = scene.memo["positions"]
+    return calm
 
 
 def _all_positions(scene: Scene) -> list[chess.Board]:
@@ -180,7 +180,8 @@ def drawn(scene: Scene) -> list[Draws]:
             if all(checks):
                 return [Draws("check", line)]
             forced = all(
-                check or _hits(one) for check, one in zip(checks, boards[1::2], strict=True)
+                check or _hits(position)
+                for check, position in zip(checks, boards[1::2], strict=True)
             )
             return [Draws("repetition", line)] if forced else []
     return []
@@ -213,16 +214,16 @@ class OpensUp(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The king has lost two pawns' shelter, or its place, and two pieces attack beside it."""
-        return self in opened(scene)
+        return self in opens_up(scene)
 
 
-def opened(scene: Scene) -> list[OpensUp]:
+def opens_up(scene: Scene) -> list[OpensUp]:
     """Whether the other king is more open at the end of the line."""
     boards, other = positions(scene), not scene.mover
     had = exposure(scene.before, other)
     for plies, board in enumerate(boards[1:], start=1):
         queens = board.pieces_mask(chess.QUEEN, scene.mover)
-        lasts = all(exposure(one, other) >= had + 2 for one in boards[plies:])
+        lasts = all(exposure(later, other) >= had + 2 for later in boards[plies:])
         if queens and lasts and plies < len(boards) - 1 and _attackers(boards[-1], other) >= 2:
             return [OpensUp(_told(scene, plies))]
     return []
@@ -265,17 +266,17 @@ class Runs(Claim):
 def running(scene: Scene) -> list[Runs]:
     """The pawns that run in the line."""
     boards, white = _all_positions(scene), scene.mover
-    end, found = boards[-1], []
+    end, runs = boards[-1], []
     for pawn in units(end, white):
         left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
         if pawn.kind != chess.PAWN or left > NEARLY or not is_passed(end, pawn.square, white):
             continue
         there = [board.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for board in boards]
         first = there.index(True)
-        taken = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
-        if 0 < first < len(boards) - 2 and all(there[first:]) and not taken:
-            found.append(Runs(pawn, _told(scene, first)))
-    return found
+        attacked = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
+        if 0 < first < len(boards) - 2 and all(there[first:]) and not attacked:
+            runs.append(Runs(pawn, _told(scene, first)))
+    return runs
 
 
 @dataclass(frozen=True)
@@ -359,7 +360,7 @@ class TakesBack(Claim):
         """The last move captured on the square that this one captures on."""
         last = scene.last is not None and scene.last_took is not None
         same = last and scene.last is not None and scene.last.to_square == scene.move.to_square
-        return same and scene.taken is not None and self.piece == scene.piece
+        return same and scene.captured is not None and self.piece == scene.piece
 
 
 @dataclass(frozen=True)
@@ -371,7 +372,7 @@ class HitsAgain(Claim):
     def proved(self, scene: Scene) -> bool:
         """It attacks it, with something worth less or where nothing guards it, and it goes next."""
         last, reply, board = scene.last, scene.reply, scene.after
-        if last is None or reply is None or scene.taken or self.piece.square != last.to_square:
+        if last is None or reply is None or scene.captured or self.piece.square != last.to_square:
             return False
         stands = board.piece_at(self.piece.square)
         there = stands == chess.Piece(self.piece.kind, self.piece.white)
@@ -393,7 +394,7 @@ def outcomes(scene: Scene) -> Iterator[Claim]:
             return
     yield from drawn(scene)
     yield from outcome(scene)
-    yield from opened(scene)
+    yield from opens_up(scene)
     yield from running(scene)[:1]
     yield from uncastled(scene)
     yield from without_queens(scene)

@@ -17,7 +17,7 @@ from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.tactical import TakesLoose
 from kibitz.comment.facts import Scene, Unit, is_passed, played
-from kibitz.comment.judge import Label, Seen, label, standing, stands_clear
+from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clear
 from kibitz.comment.openings import opening_of
 
 
@@ -62,10 +62,10 @@ class Scored(Claim):
         return scene.has is not None and self.centipawns == _score_for_white(scene.has, scene)
 
 
-def _score_for_white(seen: Seen, scene: Scene) -> int | None:
+def _score_for_white(evaluation: Evaluation, scene: Scene) -> int | None:
     """What was seen after a move, for White; None for a mate."""
     sign = -1 if scene.mover else 1
-    return sign * seen.score.amount if seen.mate is None else None
+    return sign * evaluation.score.amount if evaluation.mate is None else None
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ def outlooks(scene: Scene) -> list[Claim]:
 def _outlooks(scene: Scene) -> Iterator[Claim]:
     if scene.after.is_checkmate():
         yield from (OnlyMate(), _escapes(scene.after))
-        if scene.taken is not None:
-            yield TakesLoose(scene.taken)
+        if scene.captured is not None:
+            yield TakesLoose(scene.captured)
         return
     opening = opening_of(scene.after)
     if opening is not None:

@@ -122,9 +122,9 @@ class Seventh(Claim):
         pawns = scene.after.pieces_mask(chess.PAWN, not self.rook.white)
         king = scene.after.king(not self.rook.white)
         back = king is not None and king >> 3 == (7 if self.rook.white else 0)
-        held = back or (pawns & chess.BB_RANKS[rank]).bit_count() > 1
+        useful = back or (pawns & chess.BB_RANKS[rank]).bit_count() > 1
         is_rook = self.rook == scene.piece and self.rook.kind == chess.ROOK
-        return is_rook and self.rook.square >> 3 == rank and held
+        return is_rook and self.rook.square >> 3 == rank and useful
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class OppositeCastling(Claim):
             return False
         white, black = (scene.after.kings & side for side in scene.after.occupied_co[::-1])
         wings = (KINGSIDE_AND_QUEENSIDE, KINGSIDE_AND_QUEENSIDE[::-1])
-        return any(white & one and black & other for one, other in wings)
+        return any(white & wing and black & other for wing, other in wings)
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def changes(scene: Scene) -> list[Claim]:
 def lasts(claim: Claim, scene: Scene) -> bool:
     """Whether what a claim says is still so after the moves that are expected next."""
     enemies = scene.after.pieces_mask(chess.PAWN, not scene.mover)
-    if scene.taken and scene.after.attackers_mask(not scene.mover, scene.landed) & enemies:
+    if scene.captured and scene.after.attackers_mask(not scene.mover, scene.landed) & enemies:
         return False  # a pawn can take back
     for board in scene.boards[2:4]:
         match claim:
@@ -288,7 +288,7 @@ def _candidates(scene: Scene) -> Iterator[Claim]:
     yield from (BishopPair(True), BishopPair(False), LosesCastling(scene.mover))
     yield from (OppositeCastling(), QueensLeave(), PawnEnding(), OppositeBishops())
     for file in range(8):
-        if scene.taken is not None or scene.before.piece_type_at(scene.move.from_square) == 1:
+        if scene.captured is not None or scene.before.piece_type_at(scene.move.from_square) == 1:
             yield from (OpensKing(side, file) for side in (True, False))
     piece = scene.piece
     if piece.kind == chess.ROOK:
@@ -300,7 +300,7 @@ def _candidates(scene: Scene) -> Iterator[Claim]:
 
 
 def _pawn_claims(scene: Scene) -> Iterator[Claim]:
-    pawn_taken = scene.taken is not None and scene.taken.kind == chess.PAWN
+    pawn_taken = scene.captured is not None and scene.captured.kind == chess.PAWN
     for white in (not scene.mover,) if pawn_taken else (True, False):
         yield from (DoubledPawns(white, file) for file in doubled_files(scene.after, white))
     if scene.before.pawns == scene.after.pawns:

@@ -25,8 +25,8 @@ from kibitz.comment.claims.merits import (
     mates_at_once,
     shortest_mate,
 )
-from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
-from kibitz.comment.judge import BETTER, LIMITS, Seen, standing, stands_clear
+from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, played
+from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
 
 Aim: TypeAlias = Literal[
     "",
@@ -75,13 +75,13 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     """A sacrifice that is one to a deeper look and a still deeper one, as the last sees it."""
     if sacrifice(scene) is None or sacrifice(scene.deeper) is None:
         return None
-    last = scene.seen_with(LAST_LOOK)
-    found, value = sacrifice(last), _value(last)
-    if found is None or value is None or last.had is None:
+    last = scene.searched_with(LAST_LOOK)
+    offer, value = sacrifice(last), _value(last)
+    if offer is None or value is None or last.had is None:
         return None
     holds = value >= max(-LIMITS[-1][0], last.had.value - CLOSE)
-    keeps = found.aim == "castling" and not _costs_castling(last, found.piece.square)
-    return found if found.aim and holds and not keeps else None
+    keeps = offer.aim == "castling" and not _costs_castling(last, offer.piece.square)
+    return offer if offer.aim and holds and not keeps else None
 
 
 def _costs_castling(scene: Scene, square: int) -> bool:
@@ -96,12 +96,14 @@ def _costs_castling(scene: Scene, square: int) -> bool:
     return True
 
 
-def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
+def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Evaluation] | None:
     """What follows if an offered piece is taken, and its value; None without a deeper search."""
     for take in _takes(scene):
-        seen = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
-        if taken_by(scene.after, take) == offer.piece and seen is not None:
-            return replace(scene.other, move=take, follow=seen.line, had=None, has=seen), seen
+        evaluation = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
+        if captured_by(scene.after, take) == offer.piece and evaluation is not None:
+            return replace(
+                scene.other, move=take, follow=evaluation.line, had=None, has=evaluation
+            ), evaluation
     return None
 
 
@@ -109,30 +111,30 @@ def sacrifice(scene: Scene) -> GivesUp | None:
     """What a move gives and what for; None if it is no sacrifice."""
     if scene.reply is None or not _value_holds(scene):
         return None
-    piece = taken_by(scene.after, scene.reply)
+    piece = captured_by(scene.after, scene.reply)
     mate = scene.has.mate if scene.has else None
     if mate is not None and -LONGEST_MATE <= mate < 0:
-        took = scene.taken.worth if scene.taken else 0
+        took = scene.captured.worth if scene.captured else 0
         moves = longest_defence(scene.after, -mate) or 0
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
-    given = _given_up(scene, piece)
-    kept = force.gain(scene.before)
-    if given is None or kept is None:
+    offer = _given_up(scene, piece)
+    gain = force.gain(scene.before)
+    if offer is None or gain is None:
         return None
-    if kept <= -LEAST and 100 * _cost(given.lost, given.won) + kept < 100 * LEAST_GIVEN:
+    if gain <= -LEAST and 100 * _cost(offer.lost, offer.won) + gain < 100 * LEAST_GIVEN:
         return None  # as much was lost in any case
-    return given
+    return offer
 
 
 def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
     """What the reply takes, or what another one might."""
     if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
-        given = _given(scene)
-        if given is not None:
-            return _with_aim(scene, piece, *given)
+        material = _given(scene)
+        if material is not None:
+            return _with_aim(scene, piece, *material)
     offers = (_offered(scene, take) for take in _takes(scene))
-    return next((one for one in offers if one is not None), None)
+    return next((offer for offer in offers if offer is not None), None)
 
 
 def _takes(scene: Scene) -> list[chess.Move]:
@@ -143,20 +145,20 @@ def _takes(scene: Scene) -> list[chess.Move]:
     best = force.best(board)
     most = [move for move, gain in gains.items() if gain == max(gains.values())]
     most += [best] if best is not None and best not in most else []
-    taken = ((move, taken_by(board, move)) for move in most)
-    return [move for move, piece in taken if piece is not None and piece.kind > chess.PAWN]
+    captures = ((move, captured_by(board, move)) for move in most)
+    return [move for move, piece in captures if piece is not None and piece.kind > chess.PAWN]
 
 
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     """A piece that can be taken, by the search of material, and had better not be."""
-    found, kind = _takeable(scene, take), _kind_taken(scene, take)
-    if found is not None and kind in MINOR and found.lost[0] in MINOR:
-        found = replace(found, lost=(kind,))  # the other one is traded in the line
-    if found is None or kind not in found.lost:
+    offer, kind = _takeable(scene, take), _kind_taken(scene, take)
+    if offer is not None and kind in MINOR and offer.lost[0] in MINOR:
+        offer = replace(offer, lost=(kind,))  # the other one is traded in the line
+    if offer is None or kind not in offer.lost:
         return None
-    if found.aim not in ("offer", "offered"):
-        return found
-    return _mated_for(scene, found) or (found if _is_poisoned(scene, take, found) else None)
+    if offer.aim not in ("offer", "offered"):
+        return offer
+    return _mated_for(scene, offer) or (offer if _is_poisoned(scene, take, offer) else None)
 
 
 def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
@@ -175,13 +177,13 @@ def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
     return GivesUp(offer.piece, (offer.piece.kind,), (), "mated", longest, first)
 
 
-def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:
+def _is_poisoned(scene: Scene, take: chess.Move, offer: GivesUp) -> bool:
     """Whether accepting an offer is worse than declining it, or no better if all comes back."""
     accepted = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
     if accepted is None:
         return True
     gained = accepted.value - (_value(scene) or 0.0)
-    return gained >= (-TOLERANCE if found.later else LIMITS[-1][0])
+    return gained >= (-TOLERANCE if offer.later else LIMITS[-1][0])
 
 
 def _kind_taken(scene: Scene, take: chess.Move) -> int | None:
@@ -191,22 +193,22 @@ def _kind_taken(scene: Scene, take: chess.Move) -> int | None:
 
 def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
     """What would be given if it was taken so."""
-    piece = taken_by(scene.after, take)
+    piece = captured_by(scene.after, take)
     assert piece is not None
     declined = scene.reply is not None and scene.reply.to_square != take.to_square
-    taken = replace(scene, follow=tuple(force.line(scene.after, take)))
-    if _is_behind(taken):
-        given, back = _given(taken), _back(taken, 1)
-        if given is not None and back is not None:
-            aim: Aim = "offered" if declined else _aim_of(taken)
-            return GivesUp(piece, *given, aim, later=back)
-        if given is not None and declined:
-            return GivesUp(piece, *given, "offer")
-    end = taken.boards[-1]
-    given = _sizeable(scene.before, end, scene.mover)
-    if given is None or balance(end, scene.mover) >= _least(scene):
+    accepted = replace(scene, follow=tuple(force.line(scene.after, take)))
+    if _is_behind(accepted):
+        material, back = _given(accepted), _back(accepted, 1)
+        if material is not None and back is not None:
+            aim: Aim = "offered" if declined else _aim_of(accepted)
+            return GivesUp(piece, *material, aim, later=back)
+        if material is not None and declined:
+            return GivesUp(piece, *material, "offer")
+    end = accepted.boards[-1]
+    material = _sizeable(scene.before, end, scene.mover)
+    if material is None or balance(end, scene.mover) >= _least(scene):
         return None
-    return GivesUp(piece, *given, "offer" if declined else _standing(scene))
+    return GivesUp(piece, *material, "offer" if declined else _standing(scene))
 
 
 def _value(scene: Scene) -> float | None:

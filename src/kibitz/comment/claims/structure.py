@@ -27,7 +27,7 @@ from kibitz.comment.facts import (
 def strikes(scene: Scene) -> Iterator[Feature]:
     """A pawn moves up to attack a pawn in the middle files that pawns guard."""
     board, by = scene.after, scene.piece
-    if by.kind != chess.PAWN or scene.taken or scene.move.promotion:
+    if by.kind != chess.PAWN or scene.captured or scene.move.promotion:
         return
     for square in board.attacks(by.square) & board.pieces(chess.PAWN, not scene.mover):
         if 2 <= square & 7 <= 5 and board.attackers(not scene.mover, square) & board.pawns:
@@ -62,7 +62,7 @@ def backward(scene: Scene) -> Iterator[Feature]:
         now, had = _backward(scene.after, white), _backward(scene.before, white)
         later = [_backward(board, white) for board in scene.boards[2:4]]
         for square in now - had:
-            stays = all(square in one for one in later)
+            stays = all(square in pawns for pawns in later)
             if stays and chess.BB_SQUARES[square] & scene.before.pawns:
                 yield Feature(backward, white, (unit(scene.after, square),))
 
@@ -70,7 +70,7 @@ def backward(scene: Scene) -> Iterator[Feature]:
 def _backward(board: chess.Board, white: bool) -> set[int]:
     """Pawns with neighbours, all ahead of them, before whose next square an enemy pawn watches."""
     own, theirs = board.pieces_mask(chess.PAWN, white), board.pieces_mask(chess.PAWN, not white)
-    found = set()
+    pawns = set()
     for square in chess.scan_forward(own & ~(chess.BB_FILE_A | chess.BB_FILE_H)):
         beside = sum(chess.BB_FILES[file] for file in files_beside(square))
         front = ahead(square, white, files_beside(square))
@@ -79,8 +79,8 @@ def _backward(board: chess.Board, white: bool) -> set[int]:
         blocked = own & ahead(square, white, [square & 7])
         open_ = not theirs & chess.BB_FILES[square & 7] and not blocked
         if own & beside and not own & beside & ~front and watched and open_:
-            found.add(square)
-    return found
+            pawns.add(square)
+    return pawns
 
 
 def hanging_pawns(scene: Scene) -> Iterator[Feature]:
@@ -88,7 +88,7 @@ def hanging_pawns(scene: Scene) -> Iterator[Feature]:
     for white in (True, False):
         now = _hanging(scene.after, white)
         later = [_hanging(board, white) for board in scene.boards[2:4]]
-        if now and not _hanging(scene.before, white) and all(one == now for one in later):
+        if now and not _hanging(scene.before, white) and all(pawns == now for pawns in later):
             yield Feature(hanging_pawns, white, now)
 
 
@@ -98,8 +98,8 @@ def _hanging(board: chess.Board, white: bool) -> tuple[Unit, ...]:
     pair = [unit(board, square) for square in chess.scan_forward(own & near)]
     if len(pair) != 2 or theirs & (chess.BB_FILE_C | chess.BB_FILE_D):
         return ()
-    files = sorted(one.square & 7 for one in pair)
-    ranks = {one.square >> 3 if white else 7 - (one.square >> 3) for one in pair}
+    files = sorted(pawn.square & 7 for pawn in pair)
+    ranks = {pawn.square >> 3 if white else 7 - (pawn.square >> 3) for pawn in pair}
     return tuple(pair) if files == [2, 3] and ranks in ({3}, {4}) else ()
 
 
@@ -107,7 +107,7 @@ def bad_bishop(scene: Scene) -> Iterator[Feature]:
     """A side's only bishop has three own pawns on its colour that enemy pawns block."""
     for white in (True, False):
         bad, count = fixed_pawns(scene.after, white)
-        if bad and count > fixed_pawns(scene.before, white)[1] < 3 and not scene.taken:
+        if bad and count > fixed_pawns(scene.before, white)[1] < 3 and not scene.captured:
             yield Feature(bad_bishop, white, (bad,), counts=(count,))
 
 
@@ -141,7 +141,7 @@ def opens_file(scene: Scene) -> Iterator[Feature]:
 def escape_square(scene: Scene) -> Iterator[Feature]:
     """A pawn moves up before a king that had no free square in front of it."""
     king = scene.after.king(scene.mover)
-    if scene.piece.kind != chess.PAWN or king is None or scene.taken or scene.before.is_check():
+    if scene.piece.kind != chess.PAWN or king is None or scene.captured or scene.before.is_check():
         return
     heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[not scene.mover]
     square = scene.move.from_square
@@ -181,7 +181,7 @@ LONG_DIAGONALS = {True: (chess.B2, chess.G2), False: (chess.B7, chess.G7)}
 def _is_quiet(scene: Scene) -> bool:
     """Whether a move takes nothing, gives no check and leaves the piece safe."""
     safe = scene.piece.kind == chess.KING or not is_unsafe(scene.after, scene.landed)
-    return safe and scene.taken is None and not scene.after.is_check()
+    return safe and scene.captured is None and not scene.after.is_check()
 
 
 def _stays(scene: Scene) -> bool:
@@ -210,9 +210,9 @@ def guards(scene: Scene) -> Iterator[Feature]:
     """What was attacked and not guarded is guarded by the piece that moves."""
     if not _is_quiet(scene) or scene.before.is_check():
         return
-    for one in units(scene.before, scene.mover):
-        square = one.square
-        if one.kind == chess.KING or square in (scene.move.from_square, scene.landed):
+    for piece in units(scene.before, scene.mover):
+        square = piece.square
+        if piece.kind == chess.KING or square in (scene.move.from_square, scene.landed):
             continue
         attackers = scene.before.attackers(not scene.mover, square)
         if not attackers:
@@ -221,7 +221,7 @@ def guards(scene: Scene) -> Iterator[Feature]:
             continue
         if force.loss_on(scene.before, square) and not force.loss_on(scene.after, square):
             least = min((unit(scene.before, by) for by in attackers), key=lambda by: by.worth)
-            yield Feature(guards, scene.mover, (one, least))
+            yield Feature(guards, scene.mover, (piece, least))
 
 
 def steps_away(scene: Scene) -> Iterator[Feature]:
@@ -230,19 +230,19 @@ def steps_away(scene: Scene) -> Iterator[Feature]:
     if not _is_quiet(scene) or by.kind in (chess.PAWN, chess.KING):
         return
     attackers = [
-        one
-        for one in units(scene.before, not scene.mover)
-        if square in scene.before.attacks(one.square) and one.worth < by.worth
+        attacker
+        for attacker in units(scene.before, not scene.mover)
+        if square in scene.before.attacks(attacker.square) and attacker.worth < by.worth
     ]
     if attackers and force.loss_on(scene.before, square):
-        least = min(attackers, key=lambda one: one.worth)
+        least = min(attackers, key=lambda attacker: attacker.worth)
         yield Feature(steps_away, scene.mover, (least, by))
 
 
 def offers_trade(scene: Scene) -> Iterator[Feature]:
     """A piece comes to face one of its kind that can take it; both are guarded."""
     board, by = scene.after, scene.piece
-    if by.kind in (chess.PAWN, chess.KING) or scene.taken or not _is_quiet(scene):
+    if by.kind in (chess.PAWN, chess.KING) or scene.captured or not _is_quiet(scene):
         return
     for square in board.attacks(by.square) & board.pieces(by.kind, not scene.mover):
         guarded = is_defended(board, square) and is_defended(board, by.square)
@@ -287,12 +287,12 @@ def unpins(scene: Scene) -> Iterator[Feature]:
     """A piece that was pinned to its king is so no more."""
     if scene.before.is_check():
         return
-    for one in units(scene.before, scene.mover):
-        if one.kind in (chess.PAWN, chess.KING) or one.square == scene.move.from_square:
+    for piece in units(scene.before, scene.mover):
+        if piece.kind in (chess.PAWN, chess.KING) or piece.square == scene.move.from_square:
             continue
-        pinned = pinner_of(scene.before, one.square) is not None
-        if pinned and pinner_of(scene.after, one.square) is None and _is_quiet(scene):
-            yield Feature(unpins, scene.mover, (one,))
+        pinned = pinner_of(scene.before, piece.square) is not None
+        if pinned and pinner_of(scene.after, piece.square) is None and _is_quiet(scene):
+            yield Feature(unpins, scene.mover, (piece,))
 
 
 def closes_in(scene: Scene) -> Iterator[Feature]:
@@ -314,7 +314,7 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
     king = board.king(not white)
     assert king is not None
     ring = chess.BB_KING_ATTACKS[king]
-    pieces = (one for one in units(board, white) if one.kind not in (chess.PAWN, chess.KING))
+    pieces = (piece for piece in units(board, white) if piece.kind not in (chess.PAWN, chess.KING))
     return [piece for piece in pieces if board.attacks_mask(piece.square) & ring]
 
 

@@ -16,12 +16,12 @@ from kibitz.comment.facts import (
     Scene,
     Unit,
     balance,
+    captured_by,
     is_defended,
     is_trapped,
     is_unsafe,
     mate_pattern,
     pinner_of,
-    taken_by,
 )
 
 
@@ -201,7 +201,7 @@ class Deflects(Claim):
         if len(scene.boards) < 4 or scene.reply is None or scene.next is None:
             return False
         before, after = scene.boards[1], scene.boards[2]
-        target = taken_by(after, scene.next)
+        target = captured_by(after, scene.next)
         return (
             stands(before, self.guard)
             and scene.next.to_square == self.square
@@ -245,7 +245,7 @@ class RemovesGuard(Claim):
         """The captured piece guarded the target, and nothing else does, nor did."""
         before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
         return (
-            scene.taken == self.guard
+            scene.captured == self.guard
             and self.guard.white == self.target.white
             and stands(before, self.guard, self.target)
             and not is_defended(scene.after, self.target.square)
@@ -360,7 +360,7 @@ class TakesLoose(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """It is captured and was not defended."""
-        return scene.taken == self.piece and not is_defended(scene.before, self.piece.square)
+        return scene.captured == self.piece and not is_defended(scene.before, self.piece.square)
 
 
 @dataclass(frozen=True)

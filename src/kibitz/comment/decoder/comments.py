@@ -39,9 +39,9 @@ class Tally:
         """The numbers, for a report."""
         rejected = self.refused.total()
         share = round(rejected / self.sampled, 3) if self.sampled else 0.0
-        found: dict[str, int | float] = {"sampled": self.sampled, "rejected": rejected}
-        found |= {"rejected_share": share, "shown": self.shown, "in_the_tables_words": self.table}
-        return found | {f"rejected: {why}": count for why, count in self.refused.most_common()}
+        facts: dict[str, int | float] = {"sampled": self.sampled, "rejected": rejected}
+        facts |= {"rejected_share": share, "shown": self.shown, "in_the_tables_words": self.table}
+        return facts | {f"rejected: {why}": count for why, count in self.refused.most_common()}
 
 
 class DecodedSpeaker(Speaker):
@@ -126,27 +126,27 @@ def several(speaker: Speaker, scene: Scene, most: int = 5) -> list[tuple[str, st
 
     First what there is to say of it, then each thing alone, then the same in other words.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     comment = Speaker.comment(speaker, scene)
     if isinstance(speaker, DecodedSpeaker) and comment.text:
-        found = dict.fromkeys(speaker.held(scene, comment), "decoder")
+        texts = dict.fromkeys(speaker.held(scene, comment), "decoder")
     if comment.text:
-        found.setdefault(comment.text, "table")
-    alone = [*each_alone(scene, comment, speaker.level)]
+        texts.setdefault(comment.text, "table")
+    claims = [*each_alone(scene, comment, speaker.level)]
     other = Speaker(speaker.level, speaker.language)
     for _ in range(FORMS):
-        for claim in alone:
-            if len(found) < most:
-                found.setdefault(other.told_alone(scene, claim), "table")
-    return list(found.items())[:most]
+        for claim in claims:
+            if len(texts) < most:
+                texts.setdefault(other.sentence_of(scene, claim), "table")
+    return list(texts.items())[:most]
 
 
 def each_alone(scene: Scene, comment: Comment, level: Level) -> Iterator[Claim]:
     """Each thing that can be said of a move, to readers of every level, the most telling first."""
-    told: list[Claim] = [*comment.claims] if len(comment.claims) > 1 else []
-    for one in (level, *LEVELS):
-        told += worth_saying(scene, Memory(), one, most=FORMS)
-    told += outlooks(scene)
+    claims: list[Claim] = [*comment.claims] if len(comment.claims) > 1 else []
+    for readers in (level, *LEVELS):
+        claims += worth_saying(scene, Memory(), readers, most=FORMS)
+    claims += outlooks(scene)
     if len(comment.claims) == 1:  # which has been said
-        told = [*(claim for claim in told if claim not in comment.claims), *comment.claims]
-    yield from dict.fromkeys(told)
+        claims = [*(claim for claim in claims if claim not in comment.claims), *comment.claims]
+    yield from dict.fromkeys(claims)

@@ -100,7 +100,7 @@ def cleaned(text: str) -> tuple[str, str]:
     if len(text) >= LONGEST:
         return text, f"{LONGEST} characters or more"
     lowered = text.lower()
-    if any(one in lowered for one in UNWANTED):
+    if any(phrase in lowered for phrase in UNWANTED):
         return text, "link, advertisement or question"
     text = _without_noise(text)
     words = WORD.findall(text.lower())
@@ -134,7 +134,7 @@ def english_words() -> frozenset[str]:
 def examples_of(game: Game, table: Table, source: str = "", licence: str = "") -> Iterator[Example]:
     """The comments of a game, variations included, that the cleaning rules keep."""
     number = digest(game)
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     if game.tree.comment:
         table.add("before the first move", game.tree.comment)
     start = game.tree.board()
@@ -148,11 +148,11 @@ def examples_of(game: Game, table: Table, source: str = "", licence: str = "") -
             fen = before.fen()
             if not node.move:
                 rule = "no move, but a pass"
-            elif rule == KEPT and (fen, text) in seen:
+            elif rule == KEPT and (fen, text) in pairs:
                 rule = "said already"
             table.add(rule, raw)
             if rule == KEPT:
-                seen.add((fen, text))
+                pairs.add((fen, text))
                 earlier = node.parent.move
                 yield Example(
                     *(text, fen, node.move.uci(), "", HUMAN, number),
@@ -197,14 +197,14 @@ class _Recorder(Speaker):
 
 def own_examples(game: Game, engine: Engine, style: Style, source: str = "") -> list[Example]:
     """What the annotator says of a game's moves, with its claims; all of it is verified."""
-    number, found = digest(game), []
+    number, examples = digest(game), []
 
     def keep(scene: Scene, comment: Comment) -> None:
         if verified(comment.text, scene, comment).holds:
             last = scene.last.uci() if scene.last else ""
             following = scene.reply.uci() if scene.reply else ""
             claims = spelled(scene, comment)
-            found.append(
+            examples.append(
                 Example(
                     *(comment.text, scene.before.fen(), scene.move.uci(), claims, TABLE, number),
                     *(last, following, source, OWN_LICENCE),
@@ -213,7 +213,7 @@ def own_examples(game: Game, engine: Engine, style: Style, source: str = "") -> 
 
     words = Words(TABLE, lambda level, _: _Recorder(level, keep))
     annotate(game, engine, replace(style, words=words))
-    return found
+    return examples
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -171,13 +171,13 @@ class Decoder:
         named = dict(zip(("memory", "present"), memory, strict=True))
 
         def next_logits(tokens: np.ndarray) -> np.ndarray:
-            rows = {name: np.repeat(one, len(tokens), 0) for name, one in named.items()}
+            rows = {name: np.repeat(array, len(tokens), 0) for name, array in named.items()}
             result: np.ndarray = self._next.run(None, {**rows, "tokens": tokens})[0]
             return result
 
         ends = (self.tokens.piece_to_id(author_symbol(author)), LAST)
         samples = sample(next_logits, sampling, count, random, ends, self.card.longest)
-        return [str(self.tokens.decode(one)) for one in samples]
+        return [str(self.tokens.decode(tokens)) for tokens in samples]
 
 
 # --- sampling -------------------------------------------------------------------------------------
@@ -238,16 +238,18 @@ def distribution(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
             if sampling.order == "temperature":
                 logits = logits / sampling.temperature
                 return _softmax(_kept(logits, nucleus(_softmax(logits), sampling.p)))
-            kept = _kept(logits, nucleus(_softmax(logits), sampling.p))
-            return _softmax(kept / sampling.temperature)
+            likely = _kept(logits, nucleus(_softmax(logits), sampling.p))
+            return _softmax(likely / sampling.temperature)
 
 
 def nucleus(probabilities: np.ndarray, p: float) -> np.ndarray:
     """The likeliest tokens up to the first with which their mass exceeds p; at least one."""
     order = np.argsort(-probabilities, kind="stable")
     before = np.cumsum(probabilities[order]) - probabilities[order]
-    kept: np.ndarray = order[(before <= p) & (np.arange(len(order)) < max(1, (before <= p).sum()))]
-    return kept
+    tokens: np.ndarray = order[
+        (before <= p) & (np.arange(len(order)) < max(1, (before <= p).sum()))
+    ]
+    return tokens
 
 
 def _kept(logits: np.ndarray, tokens: np.ndarray) -> np.ndarray:
@@ -306,10 +308,10 @@ def beam(
             logs = np.log(_softmax(row) + 1e-30)
             best = np.argsort(-logs, kind="stable")[: 2 * sampling.beams].tolist()
             beams += [(score + float(logs[token]), [*tokens, token]) for token in best]
-        beams.sort(key=lambda one: -one[0])
+        beams.sort(key=lambda beam: -beam[0])
         penalty = ((5.0 + length) / 6.0) ** sampling.alpha
         done += [(score / penalty, tokens) for score, tokens in beams if tokens[-1] == last]
-        alive = [one for one in beams if one[1][-1] != last][: sampling.beams]
+        alive = [beam for beam in beams if beam[1][-1] != last][: sampling.beams]
         most = ((5.0 + longest) / 6.0) ** sampling.alpha
         if not alive or (done and max(done)[0] >= alive[0][0] / most):
             break  # scores are below 0, so no text that is not done can become better

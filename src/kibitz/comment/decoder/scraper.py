@@ -113,7 +113,7 @@ class Scraper:
         """The links of a page that are to be followed, each once, on the same site only."""
         links = _Links()
         links.feed(content)
-        patterns = [one for one in (self.site.games, self.site.follow) if one]
+        patterns = [pattern for pattern in (self.site.games, self.site.follow) if pattern]
         for link in links.found:
             target = urldefrag(urljoin(url, link)).url
             same = urlsplit(target)[:2] == urlsplit(url)[:2]
@@ -124,18 +124,18 @@ class Scraper:
     def _games(self, url: str, content: str) -> Iterator[Path]:
         """The games of a page with comments enough, in a file; a PGN inside of HTML is found."""
         if not content.lstrip("\ufeff \r\n").startswith("["):
-            content = "\n\n".join(html.unescape(one) for one in PGN.findall(content))
-        kept = []
+            content = "\n\n".join(html.unescape(text) for text in PGN.findall(content))
+        games = []
         for game in read_games(io.StringIO(content), lambda bad: say(f"{url}: {bad}")):
             comments = sum(bool(node.comment) for node in game.tree.mainline())
             if comments < self.site.least_comments:
                 self.done.left_out += 1
             else:
-                kept.append(str(game))
-        if kept:
+                games.append(str(game))
+        if games:
             path = self.folder / "games" / f"{file_name(url)}.pgn"
-            write_bytes(path, "".join(f"{one}\n\n" for one in kept).encode())
-            self.done.files, self.done.games = self.done.files + 1, self.done.games + len(kept)
+            write_bytes(path, "".join(f"{game}\n\n" for game in games).encode())
+            self.done.files, self.done.games = self.done.files + 1, self.done.games + len(games)
             yield path
 
     # --- asking -----------------------------------------------------------------------------------
@@ -186,8 +186,8 @@ class Scraper:
     def _pause(self, url: str, failures: int, after: float) -> None:
         """Wait as politeness and, from the second try on, as the failure before demands."""
         self.done.asked += 1
-        known = self._robots.get(urlsplit(url).netloc)
-        slow = float(known.crawl_delay(self.site.agent) or 0) if known else 0.0
+        robots = self._robots.get(urlsplit(url).netloc)
+        slow = float(robots.crawl_delay(self.site.agent) or 0) if robots else 0.0
         wanted = max(self.site.delay, slow)
         if failures:
             wanted = max(wanted * 2**failures, after)

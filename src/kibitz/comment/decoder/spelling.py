@@ -27,7 +27,7 @@ def spelled(scene: Scene, comment: Comment) -> str:
         mark = label(scene.had, scene.has)
     side = "White" if scene.mover else "Black"
     head = f"{side} {step(scene.before, scene.move).text}{MARKS[mark]}"
-    return f"{head}: " + "; ".join(_one(*one) for one in proofs(scene, comment))
+    return f"{head}: " + "; ".join(_one(*proof) for proof in proofs(scene, comment))
 
 
 def proofs(scene: Scene, comment: Comment) -> list[tuple[Claim, Scene, tuple[Claim, ...]]]:
@@ -60,7 +60,7 @@ def _one(claim: Claim, scene: Scene, why: Sequence[Claim]) -> str:
     text = _bare(claim, scene)
     if why:
         about = scene_of_why(claim, scene)
-        text += " (" + ", ".join(_bare(one, about) for one in why) + ")"
+        text += " (" + ", ".join(_bare(reason, about) for reason in why) + ")"
     return text
 
 
@@ -71,10 +71,10 @@ def _bare(claim: Claim, scene: Scene) -> str:
     key, slots = claim_key(claim, scene), claim_slots(claim, scene)
     tables = (ENGLISH.predicates, ENGLISH.faults)
     texts = [
-        one for table in tables for name in (key, kind_of(claim)) for one in table.get(name, ())
+        text for table in tables for name in (key, kind_of(claim)) for text in table.get(name, ())
     ]
     names = dict.fromkeys(name for text in texts for name in re.findall(r"\{(\w+)\}", text))
-    told = [f"{name}={slots[name]}" for name in names if slots.get(name) and name not in SIDES]
+    parts = [f"{name}={slots[name]}" for name in names if slots.get(name) and name not in SIDES]
     if isinstance(claim, (fault.Allows, fault.Better)) and not claim.why:
-        told += [f"{name}={value}" for name, value in worth(scores(scene)).items()]
-    return " ".join([key, *told])
+        parts += [f"{name}={value}" for name, value in worth(scores(scene)).items()]
+    return " ".join([key, *parts])

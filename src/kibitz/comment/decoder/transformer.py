@@ -79,8 +79,8 @@ class WordsNetwork(nn.Module):
         self.card, self.tower = card, None if tower is None else tower.eval()
         planes = layout_of(card.encoding).planes
         with torch.no_grad():
-            seen = planes if tower is None else _seen(tower, torch.zeros(1, planes, 8, 8)).shape[1]
-        self.squares = nn.Linear(seen, card.width)
+            width = planes if tower is None else _seen(tower, torch.zeros(1, planes, 8, 8)).shape[1]
+        self.squares = nn.Linear(width, card.width)
         self.side = nn.Embedding(2, card.width)
         self.words = nn.Embedding(card.vocabulary, card.width)
         nn.init.normal_(self.words.weight, std=card.width**-0.5)
@@ -110,14 +110,14 @@ class WordsNetwork(nn.Module):
                 boards = _seen(self.tower, boards).detach()
         squares = boards.flatten(2).transpose(1, 2).reshape(planes.shape[0], 128, -1)
         rows = torch.cat([self.squares(squares), self.side(side)[:, None]], 1)
-        told = self.words(claims) * math.sqrt(self.card.width)
-        rows = self.drop(torch.cat([rows, told], 1) + self.places[: 129 + claims.shape[1]])
-        told = rows[:, 129:]
+        spoken = self.words(claims) * math.sqrt(self.card.width)
+        rows = self.drop(torch.cat([rows, spoken], 1) + self.places[: 129 + claims.shape[1]])
+        spoken = rows[:, 129:]
         # The first token always counts: attention to nothing is not a number.
         counts = torch.cat([torch.ones_like(claims[:, :1]), claims[:, 1:]], 1) != PAD
         for layer in self.encoder:
-            told = layer(told, counts[:, None, None])
-        rows = torch.cat([rows[:, :129], told], 1)
+            spoken = layer(spoken, counts[:, None, None])
+        rows = torch.cat([rows[:, :129], spoken], 1)
         shown = torch.ones_like(rows[:, :129, 0]) > 0
         present = torch.cat([shown, counts], 1)
         return self.norms[0](rows), present

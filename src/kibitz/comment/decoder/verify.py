@@ -84,18 +84,18 @@ class _RefusedError(Exception):
 
 def verified(text: str, scene: Scene, comment: Comment) -> Verdict:
     """Whether everything that a text says is one of the proved claims of a comment on a move."""
-    found: list[Statement] = []
+    statements: list[Statement] = []
     about_move = True
     try:
         for start, end in sentences(text):
             sentence = text[start:end].removesuffix(".")
-            said, about_move = _sentence(sentence, scene, comment, about_move)
-            found += said
+            proved, about_move = _sentence(sentence, scene, comment, about_move)
+            statements += proved
         if not text.rstrip().endswith("."):
             raise _RefusedError("it does not end with a full stop")
     except _RefusedError as error:
-        return Verdict(tuple(found), str(error))
-    return Verdict(tuple(found))
+        return Verdict(tuple(statements), str(error))
+    return Verdict(tuple(statements))
 
 
 def _sentence(
@@ -111,7 +111,7 @@ def _sentence(
     if subject is not None and sentence[subject.end() : subject.end() + 1] == " ":
         if not _subject_fits(subject, scene, about_move):
             raise _RefusedError(f"not about this move: {subject.group()}")
-        read = _predicates(sentence[subject.end() + 1 :], scene, [one for one, _, _ in claims])
+        read = _predicates(sentence[subject.end() + 1 :], scene, [claim for claim, _, _ in claims])
         if read is not None:
             return read, about_move
     raise _RefusedError(_missing(sentence, scene) or _unproved(sentence))
@@ -164,8 +164,8 @@ def _subject_fits(subject: re.Match[str], scene: Scene, about_move: bool) -> boo
         return named["side"] == ENGLISH.sides[scene.mover]
     if named["kind"]:
         kinds = {scene.piece.kind, scene.before.piece_type_at(scene.move.from_square)}
-        here = chess.square_name(scene.landed)
-        return chess.PIECE_NAMES.index(named["kind"]) in kinds and named["square"] in (None, here)
+        square = chess.square_name(scene.landed)
+        return chess.PIECE_NAMES.index(named["kind"]) in kinds and named["square"] in (None, square)
     text = step(scene.before, scene.move).text
     return named["move"] in (None, text, text.rpartition(".")[2])
 
@@ -173,19 +173,19 @@ def _subject_fits(subject: re.Match[str], scene: Scene, about_move: bool) -> boo
 def _predicates(text: str, scene: Scene, claims: Sequence[Claim]) -> list[Statement] | None:
     """The statements of predicates, joined by commas or "and"; None if one is no proved claim."""
     for claim, key, pattern in _patterns(scene, claims):
-        for end in [len(text)] + [one.start() for one in JOINED.finditer(text)]:
+        for end in [len(text)] + [joint.start() for joint in JOINED.finditer(text)]:
             if not pattern.fullmatch(text, 0, end):
                 continue
             if claim is not None and not claim.proved(scene):
                 continue
-            said = Statement(key, text[:end])
+            statement = Statement(key, text[:end])
             if end == len(text):
-                return [said]
+                return [statement]
             joint = JOINED.match(text, end)
             assert joint is not None
             rest = _predicates(text[joint.end() :], scene, claims)
             if rest is not None:
-                return [said, *rest]
+                return [statement, *rest]
     return None
 
 
@@ -203,8 +203,8 @@ def _patterns(
                 pattern = _pattern(text, claim_slots(claim, scene))
                 if pattern is not None:
                     yield claim, key, pattern
-    if scene.taken is not None:
-        piece = ENGLISH.unit(scene.taken.kind, chess.square_name(scene.taken.square))
+    if scene.captured is not None:
+        piece = ENGLISH.unit(scene.captured.kind, chess.square_name(scene.captured.square))
         yield from ((None, SEEN[0], _filled(text, {"piece": piece})) for text in ALSO[SEEN[0]])
     shown = (scene.after.is_check(), scene.before.is_castling(scene.move))
     for key, is_so in zip(SEEN[1:], shown, strict=True):
@@ -266,10 +266,10 @@ def _general() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Every text with anything in its braces, the longest first."""
     turns = {f"Turns.{key}": texts for key, texts in ENGLISH.turns.items()}
     tables = (ALSO, ENGLISH.predicates, ENGLISH.beginner, ENGLISH.faults, turns)
-    texts = [(key, one) for table in tables for key, found in table.items() for one in found]
-    texts.sort(key=lambda one: -len(SLOT.sub("", one[1])))
-    found = []
-    for key, one in texts:
-        parts = [re.escape(part) for part in SLOT.split(one.removesuffix("."))[::2]]
-        found.append((key, re.compile(r"\b" + ".+".join(parts))))
-    return tuple(found)
+    texts = [(key, text) for table in tables for key, forms in table.items() for text in forms]
+    texts.sort(key=lambda entry: -len(SLOT.sub("", entry[1])))
+    forms = []
+    for key, text in texts:
+        parts = [re.escape(part) for part in SLOT.split(text.removesuffix("."))[::2]]
+        forms.append((key, re.compile(r"\b" + ".+".join(parts))))
+    return tuple(forms)

@@ -11,7 +11,7 @@ import chess.pgn
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import SYMBOLS, accuracy
 from kibitz.comment.marks import GOOD, grade_in
-from kibitz.comment.words.story import Told
+from kibitz.comment.words.story import Figures
 from kibitz.position.pgn import seconds_of
 
 SHOWN = ("!!", "!", "!?", "book", "forced", "?!", "?", "??", "miss")
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     black: float | None
 
 
-def phases(tree: chess.pgn.Game, told: Told) -> list[Row]:
+def phases(tree: chess.pgn.Game, figures: Figures) -> list[Row]:
     """The accuracy of both sides in each phase that has moves; a phase that is over stays so."""
     board, at = tree.board(), list[int]()
     for node in tree.mainline():
@@ -38,7 +38,7 @@ def phases(tree: chess.pgn.Game, told: Told) -> list[Row]:
     for number, name in enumerate(PHASES):
         if number in at:
             start, end = at.index(number), at.index(number) + at.count(number)
-            values = told.values[start : end + 1]
+            values = figures.values[start : end + 1]
             rows.append(Row(name, *accuracy(values, first is (start % 2 == 0))))
     return rows
 
@@ -62,7 +62,7 @@ def spent(tree: chess.pgn.Game) -> list[float | None]:
 def times(seconds: Sequence[float | None], first_white: bool) -> list[Row]:
     """How long both sides thought, all in all and at most; nothing where that is not known."""
     sides = [
-        [one for one in seconds[0 if first_white is white else 1 :: 2] if one is not None]
+        [took for took in seconds[0 if first_white is white else 1 :: 2] if took is not None]
         for white in (True, False)
     ]
     if not any(sides):
@@ -74,15 +74,15 @@ def times(seconds: Sequence[float | None], first_white: bool) -> list[Row]:
 
 def marked(tree: chess.pgn.Game, index: dict[int, int]) -> list[dict[str, object]]:
     """The moves of White and of Black that have a mark, by marks."""
-    found: dict[str, tuple[list[int], list[int]]] = {name: ([], []) for name in SHOWN}
+    moves: dict[str, tuple[list[int], list[int]]] = {name: ([], []) for name in SHOWN}
     for node in tree.mainline():
         side = int(node.turn() == chess.WHITE)  # of the move, the other one than whose turn it is
         names = {SYMBOLS[nag] for nag in node.nags if nag in SYMBOLS}
         grade = grade_in(node)
         names |= {grade.value} & {*SHOWN} if grade else set()
         for name in names:
-            found[name][side].append(index[id(node)])
-    return [{"mark": name, "moves": sides} for name, sides in found.items() if any(sides)]
+            moves[name][side].append(index[id(node)])
+    return [{"mark": name, "moves": sides} for name, sides in moves.items() if any(sides)]
 
 
 def quiz(node: chess.pgn.ChildNode, notation: Callable[[str], str]) -> dict[str, object]:
@@ -93,13 +93,13 @@ def quiz(node: chess.pgn.ChildNode, notation: Callable[[str], str]) -> dict[str,
     """
     if not {2, 4} & node.nags:
         return {}
-    told = GOOD.search(node.comment)
+    match = GOOD.search(node.comment)
     lines = (
         variation
         for variation in node.parent.variations
         if variation is not node and "[%eval" in variation.comment
     )
-    good = told[1].split(",") if told else [line.move.uci() for line in lines]
+    good = match[1].split(",") if match else [line.move.uci() for line in lines]
     board = node.parent.board()
     legal = {move.uci(): notation(board.san(move)) for move in board.legal_moves}
     good = [move for move in good if move in legal]

@@ -26,7 +26,7 @@ from kibitz.comment.openings import opening_in
 from kibitz.comment.report.numbers import CONTROL, marked, phases, quiz, spent, times
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
-from kibitz.comment.words.story import told_by, white_value
+from kibitz.comment.words.story import figures_in, white_value
 from kibitz.core.files import Location, atomic_write
 from kibitz.position.pgn import Game, eval_of, text_of
 
@@ -65,10 +65,10 @@ class Report:
         result = tags.get("Result", "*").replace("1/2-1/2", DRAWN)
         self._titles.append((title, result, tags.get("Date", "").strip(".?")))
         facts = described(game.tree, tags, self._language)
-        found = json.dumps(facts, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
         for letter in "<>&\u2028\u2029":  # nothing in it ends the element it stands in
-            found = found.replace(letter, f"\\u{ord(letter):04x}")
-        self._games.append(found)
+            text = text.replace(letter, f"\\u{ord(letter):04x}")
+        self._games.append(text)
 
     def write(self, output: Location) -> None:
         """Write the page, atomically."""
@@ -93,9 +93,9 @@ class Report:
         start, end = (_filled(half, parts) for half in _asset("report.html").split("{data}"))
         with atomic_write(output) as file:
             file.write(start.encode())
-            for number, found in enumerate(self._games, 1):
-                opened = f'<script type="application/json" class="game" id="game-{number}">'
-                file.write(f"{opened}{found}</script>\n".encode("utf-8", "replace"))
+            for number, game in enumerate(self._games, 1):
+                start_tag = f'<script type="application/json" class="game" id="game-{number}">'
+                file.write(f"{start_tag}{game}</script>\n".encode("utf-8", "replace"))
             file.write(end.encode())
 
     def _list(self) -> str:
@@ -143,7 +143,7 @@ def pieces() -> str:
 
 
 def _attributes(match: re.Match[str]) -> str:
-    pairs = (one.split(":") for one in match[1].split(";") if one.strip())
+    pairs = (style.split(":") for style in match[1].split(";") if style.strip())
     return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
@@ -163,10 +163,10 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
     """A game as the page's code reads it."""
     nodes = list(_in_order(tree))
     index = {id(visited.node): number for number, visited in enumerate(nodes)}
-    told, first_white = told_by(tree), tree.board().turn
-    accuracies = (None, None) if told is None else accuracy(told.values, first_white)
+    figures, first_white = figures_in(tree), tree.board().turn
+    accuracies = (None, None) if figures is None else accuracy(figures.values, first_white)
     main = [tree, *tree.mainline()]
-    keys = key_moments(told.values, told.labels) if told else []
+    keys = key_moments(figures.values, figures.labels) if figures else []
     story, seconds = _without_numbers(shown(tree.comment)), spent(tree)
     described_nodes = [_described(visited, index, language) for visited in nodes]
     for node, took in zip(main[1:], seconds, strict=True):
@@ -179,8 +179,8 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
         "result": tags.get("Result", "*").replace("1/2-1/2", DRAWN),
         "about": _about(tree, tags, language),
         "story": story,
-        "accuracy": [None if one is None else round(one) for one in accuracies],
-        "phases": [] if told is None else phases(tree, told),
+        "accuracy": [None if percent is None else round(percent) for percent in accuracies],
+        "phases": [] if figures is None else phases(tree, figures),
         "times": times(seconds, first_white),
         "marks": marked(tree, index),
         "keys": [index[id(main[ply + 1])] for ply in keys],
@@ -192,8 +192,8 @@ def described(tree: chess.pgn.Game, tags: dict[str, str], language: Language = E
 def _without_numbers(story: str) -> str:
     """A story, in whatever language, without the numbers that the report has in a table."""
     for language in LANGUAGES.values():
-        head, found, rest = story.partition(language.story["accuracy"][0].partition("{")[0])
-        if found:
+        head, sentence, rest = story.partition(language.story["accuracy"][0].partition("{")[0])
+        if sentence:
             counts = tuple(f"{side}: " for side in language.sides.values())
             sentences = re.split(r"(?<=\.) ", rest)[1:]
             return " ".join([head.strip(), *(s for s in sentences if not s.startswith(counts))])
@@ -211,19 +211,19 @@ def _about(tree: chess.pgn.Game, tags: dict[str, str], language: Language) -> li
         named["TimeControl"] = language.page["control"].format(
             minutes=minutes, seconds=control[2] or 0
         )
-    found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
+    tagged = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
     opening = opening_in(tree)[1]
     name = language.opening(opening.name) if opening else ""
-    return [*found, f"{name} ({opening.eco})"] if opening and name else found
+    return [*tagged, f"{name} ({opening.eco})"] if opening and name else tagged
 
 
 def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
     """The positions as they are read: a move, what else could be played, then how it goes on."""
     waiting = [(VisitedNode(tree, 0, False, tree.board()), False)]
     while waiting:
-        visited, known = waiting.pop()
+        visited, visited_before = waiting.pop()
         node, depth, _, board = visited
-        if not known:
+        if not visited_before:
             yield visited
         if isinstance(node, chess.pgn.ChildNode):
             board = played(board, node.move)
@@ -231,19 +231,21 @@ def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
             main, *others = node.variations
             yield VisitedNode(main, depth, False, board)
             waiting.append((VisitedNode(main, depth, False, board), True))
-            lines = [(VisitedNode(one, depth + 1, True, board), False) for one in others]
+            lines = [
+                (VisitedNode(variation, depth + 1, True, board), False) for variation in others
+            ]
             waiting.extend(reversed(lines))
 
 
 def _described(visited: VisitedNode, index: dict[int, int], language: Language) -> Node:
     node, depth, begins, before = visited
-    found: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
+    facts: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
     root = not isinstance(node, chess.pgn.ChildNode)
     score = eval_of(node, before.turn if root else not before.turn)
     if score is not None:
         white = score.white()
-        found["value"] = round(white_value(score), 3)
-        found["text"] = (
+        facts["value"] = round(white_value(score), 3)
+        facts["text"] = (
             f"#{white.mate()}" if white.is_mate() else language.score(white.score() or 0)
         )
     if isinstance(node, chess.pgn.ChildNode):
@@ -251,7 +253,7 @@ def _described(visited: VisitedNode, index: dict[int, int], language: Language) 
         glyph = next((SYMBOLS[nag] for nag in sorted(node.nags) if nag in SYMBOLS), "")
         extra = {"begins": begins, "glyph": glyph, "before": shown(node.starting_comment)}
         extra |= {} if depth else {"quiz": quiz(node, language.notation)}
-        found |= {
+        facts |= {
             "board": played(before, node.move).board_fen(),
             "parent": index[id(node.parent)],
             "number": f"{before.fullmove_number}{dots}",
@@ -259,8 +261,8 @@ def _described(visited: VisitedNode, index: dict[int, int], language: Language) 
             "move": _squares(before, node.move),
             "comment": shown(node.comment),
         }
-        found |= {name: value for name, value in extra.items() if value}
-    return found
+        facts |= {name: value for name, value in extra.items() if value}
+    return facts
 
 
 def _squares(board: chess.Board, move: chess.Move) -> str:
@@ -277,8 +279,8 @@ def _squares(board: chess.Board, move: chess.Move) -> str:
 def _marks(node: chess.pgn.GameNode) -> list[list[str]]:
     letters = {"green": "G", "red": "R", "yellow": "Y", "blue": "B"}
     return [
-        [letters[one.color], chess.square_name(one.tail), chess.square_name(one.head)]
-        for one in node.arrows()
+        [letters[arrow.color], chess.square_name(arrow.tail), chess.square_name(arrow.head)]
+        for arrow in node.arrows()
     ]
 
 

@@ -34,7 +34,7 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
         piece = claim.piece if isinstance(claim, outcomes.TakesBack) else claim.pawn
         slots |= _spelled("piece", piece, language)
     if isinstance(claim, outlook.NoEscape):
-        squares = ([*map(chess.square_name, one)] for one in (claim.blocked, claim.covered))
+        squares = ([*map(chess.square_name, group)] for group in (claim.blocked, claim.covered))
         slots["why"] = language.no_escape(*squares)
     if isinstance(claim, GivesUp):
         slots["gift"] = language.gift(claim.lost, claim.won)
@@ -119,8 +119,8 @@ def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
     taker = board.piece_type_at(step.move.from_square)
     if target.kind == chess.QUEEN != taker:
         return ".more"
-    taken = played(board, chess.Move.null(), step.move)
-    if not is_defended(board, target.square) and not taken.attackers(taken.turn, target.square):
+    passed = played(board, chess.Move.null(), step.move)
+    if not is_defended(board, target.square) and not passed.attackers(passed.turn, target.square):
         return ".loose"
     return ".more" if taker is not None and WORTH[taker] < target.worth else ""
 
@@ -144,7 +144,7 @@ def _spelled(name: str, value: object, language: Language) -> dict[str, str]:
             return {name: chess.square_name(value)[: 2 if name == "square" else 1]}
         return {name: str(value)}
     if isinstance(value, tuple) and value and isinstance(value[0], Unit):
-        units = [language.unit(one.kind, chess.square_name(one.square)) for one in value]
+        units = [language.unit(piece.kind, chess.square_name(piece.square)) for piece in value]
         return {name: language.joined(units)}
     if isinstance(value, str):
         named = name in ("opening", "trap")
@@ -175,7 +175,7 @@ def _spelled_feature(feature: Feature, language: Language) -> dict[str, str]:
         slots["kinds"] = language.plural(feature.counts[0])
     else:
         slots |= {
-            f"count{number}": language.number(one) for number, one in enumerate(feature.counts)
+            f"count{number}": language.number(count) for number, count in enumerate(feature.counts)
         }
     return {**slots, "side": language.sides[feature.white]}
 

@@ -47,8 +47,10 @@ class Speaker:
         chosen = select(scene, self.memory, self.level, self.tone)
         sayable = (claim for claim in chosen.claims if self._says(claim, scene))
         chosen = chosen._replace(claims=tuple(sayable))
-        faulty = mark_of(scene) or any(isinstance(one, fault.AllowsMate) for one in chosen.claims)
-        text = self._criticised(scene, chosen) if faulty else self.told(scene, chosen.claims)
+        faulty = mark_of(scene) or any(
+            isinstance(claim, fault.AllowsMate) for claim in chosen.claims
+        )
+        text = self._criticised(scene, chosen) if faulty else self.text_of(scene, chosen.claims)
         remember(self.memory, scene, chosen)
         return Comment(text, *chosen)
 
@@ -61,11 +63,11 @@ class Speaker:
             return f"{claim.had}.{claim.has}" in self.language.turns
         return type(claim).__name__ in self.language.faults or bool(self._forms(claim, scene))
 
-    def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
+    def text_of(self, scene: Scene, claims: Sequence[Claim]) -> str:
         """What is said of a move: two short claims share a sentence, longer ones have their own."""
         language, texts = self.language, list[str]()
         move = language.notation(step(scene.before, scene.move).text)
-        for claim in (one for one in claims if self._says(one, scene)):
+        for claim in (claim for claim in claims if self._says(claim, scene)):
             text = self.predicate(claim, scene, unlike=texts[-1] if texts else "")
             verb, _, rest = text.partition(" ")
             against = bool(texts) and _speaks_against(claim, scene) != _speaks_against(
@@ -88,19 +90,19 @@ class Speaker:
 
     def _criticised(self, scene: Scene, chosen: Selection) -> str:
         """The cause, what was better, and what it means for the game."""
-        told = any(isinstance(one, fault.Better) and not one.why for one in chosen.claims)
-        texts = [self._fault(scene, claim, told) for claim in chosen.claims]
+        scored = any(isinstance(claim, fault.Better) and not claim.why for claim in chosen.claims)
+        texts = [self._fault(scene, claim, scored) for claim in chosen.claims]
         return " ".join(_capital(text) for text in texts)
 
-    def told_alone(self, scene: Scene, claim: Claim) -> str:
+    def sentence_of(self, scene: Scene, claim: Claim) -> str:
         """A claim as a comment of its own; empty where the language has no sentence for it."""
         if not self._says(claim, scene):
             return ""
         if type(claim).__module__ == fault.__name__:
-            return _capital(self._fault(scene, claim, told=False))
-        return self.told(scene, [claim])
+            return _capital(self._fault(scene, claim, scored=False))
+        return self.text_of(scene, [claim])
 
-    def _fault(self, scene: Scene, claim: Claim, told: bool) -> str:
+    def _fault(self, scene: Scene, claim: Claim, scored: bool) -> str:
         """A sentence about a cause or an alternative; the scores may be told by another."""
         language, slots = self.language, claim_slots(claim, scene, self.language)
         if isinstance(claim, fault.Turns):
@@ -114,7 +116,7 @@ class Speaker:
                 why = self._which(scene.other, claim.why[:1])
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
-                if not (why or told) and (values := scores(scene)):
+                if not (why or scored) and (values := scores(scene)):
                     name, slots = "Allows.worth", slots | worth(values, language)
             case fault.Better():
                 why = self._which(scene.instead, claim.why) or self._kept(scene)
@@ -130,12 +132,12 @@ class Speaker:
         forms = language.faults[name]
         for twice in language.once:  # one is enough for a sentence
             if twice in why:
-                forms = tuple(one for one in forms if twice not in one) or forms
+                forms = tuple(form for form in forms if twice not in form) or forms
         return self._varied(name, forms).format(**slots)
 
     def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
-        said = [self.predicate(claim, scene) for claim in claims if self._says(claim, scene)]
-        return self.language.joined(said)
+        texts = [self.predicate(claim, scene) for claim in claims if self._says(claim, scene)]
+        return self.language.joined(texts)
 
     def _kept(self, scene: Scene) -> str:
         """What the best move keeps, as a predicate, where that is more than what is left."""
@@ -167,7 +169,7 @@ class Speaker:
         """The text of a table that was used least in this game."""
         start = (self._used.total() + len(key)) % len(texts)
         order = [*texts[start:], *texts[:start]]
-        text = min(order, key=lambda one: self._used[one])
+        text = min(order, key=lambda text: self._used[text])
         self._used[text] += 1
         return text
 

@@ -54,7 +54,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
 
-class Told(NamedTuple):
+class Figures(NamedTuple):
     """A game in numbers."""
 
     values: tuple[float, ...]  # White's, before the first move and after every move
@@ -62,16 +62,16 @@ class Told(NamedTuple):
     opening: Opening | None
 
 
-def told_by(tree: chess.pgn.Game) -> Told | None:
+def figures_in(tree: chess.pgn.Game) -> Figures | None:
     """A game in numbers, by its [%eval] marks; None if one is missing."""
     turns = [turn for _, turn in main_turns(tree)]
     scores = [eval_of(node, turn) for node, turn in main_turns(tree)]
-    values = tuple(white_value(one) for one in scores if one is not None)
+    values = tuple(white_value(score) for score in scores if score is not None)
     if len(values) < len(scores) or len(values) < 2:
         return None
-    povs = [one.pov(turn).mate() for one, turn in zip(scores, turns, strict=True) if one]
+    povs = [score.pov(turn).mate() for score, turn in zip(scores, turns, strict=True) if score]
     mates = {ply for ply, (had, has) in enumerate(pairwise(povs)) if had == 1 and has != 0}
-    return Told(values, labels_of(values, tree.board().turn, mates), opening_in(tree)[1])
+    return Figures(values, labels_of(values, tree.board().turn, mates), opening_in(tree)[1])
 
 
 def white_value(score: chess.engine.PovScore) -> float:
@@ -84,52 +84,55 @@ def white_value(score: chess.engine.PovScore) -> float:
 
 
 def story_of(
-    tree: chess.pgn.Game, told: Told, comments: Sequence[Comment], language: Language = ENGLISH
+    tree: chess.pgn.Game,
+    figures: Figures,
+    comments: Sequence[Comment],
+    language: Language = ENGLISH,
 ) -> str:
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
     boards = _boards(tree)
-    turns = turning_points(told.values)
-    edge, decides = decisive(tree, told)
-    points = [ply for ply in turns if _is_clear(ply, boards, told)]
+    turns = turning_points(figures.values)
+    edge, decides = decisive(tree, figures)
+    points = [ply for ply in turns if _is_clear(ply, boards, figures)]
     if decides is not None:
         points = sorted({decides, *(ply for ply in points if ply < decides)})
-    points = points or _worst(tree, told)
+    points = points or _worst(tree, figures)
     teller = Teller(len(nodes), language)
     texts: list[str] = []
-    if told.opening is not None and (name := language.opening(told.opening.name)):
-        texts.append(teller.say("opening", name=name, eco=told.opening.eco))
+    if figures.opening is not None and (name := language.opening(figures.opening.name)):
+        texts.append(teller.say("opening", name=name, eco=figures.opening.eco))
     first = points[0] if points else 0
-    if first >= CALM and not any(map(standing, told.values[: first + 1])):
+    if first >= CALM and not any(map(standing, figures.values[: first + 1])):
         number = boards[first].fullmove_number
         texts.append(teller.say("calm", number=str(number), before=str(number - 1)))
-    texts.append(_outplayed(boards, told, points, teller))
-    better = [one > 0 for one in told.values if standing(one)]
+    texts.append(_outplayed(boards, figures, points, teller))
+    better = [value > 0 for value in figures.values if standing(value)]
     if (swings := sum(had != has for had, has in pairwise(better))) >= SWINGS:
         texts.append(teller.say("swings", count=str(swings)))
-    final = standing(told.values[-1])
+    final = standing(figures.values[-1])
     for ply in sorted({*points, *([] if edge is None else [edge])}):
         move = language.notation(step(boards[ply], nodes[ply].move).text)
-        clear = ply == decides or _is_clear(ply, boards, told)
+        clear = ply == decides or _is_clear(ply, boards, figures)
         form = "decided" if ply == decides else "" if clear else "worst"
         if ply not in points:
-            form = "edge.bad" if told.labels[ply] in BAD else "edge"
-        texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], form, teller))
+            form = "edge.bad" if figures.labels[ply] in BAD else "edge"
+        texts.append(_turn(ply, move, boards[ply].turn, figures, comments[ply], form, teller))
     if points or len(nodes) >= CALM:
         drawn = tree.headers.get("Result") == "1/2-1/2"
-        last = standing(told.values[points[-1] + 1]) if points else 0
+        last = standing(figures.values[points[-1] + 1]) if points else 0
         if final and not drawn and last * final <= 0:
             kind = "regained" if points else "gradual"
-            slow = not _errs(told.labels[points[-1] + 1 :] if points else told.labels)
+            slow = not _errs(figures.labels[points[-1] + 1 :] if points else figures.labels)
             kind += ".slowly" if points and slow else ""
             if points or slow:
                 texts.append(teller.say(kind, winner=language.sides[final > 0]))
-        elif not final and not turns and not _errs(told.labels):
+        elif not final and not turns and not _errs(figures.labels):
             texts.append(teller.say("still"))
-    texts.append(_ending(tree, boards, told, teller))
-    texts.append(_accuracies(tree, told, teller))
+    texts.append(_ending(tree, boards, figures, teller))
+    texts.append(_accuracies(tree, figures, teller))
     for tell in (_counts, partial(_habit, comments)):
-        texts += [text for side in (True, False) if (text := tell(nodes, told, side, teller))]
+        texts += [text for side in (True, False) if (text := tell(nodes, figures, side, teller))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
 
 
@@ -148,48 +151,48 @@ def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
     return boards
 
 
-def decisive(tree: chess.pgn.Game, told: Told) -> tuple[int | None, int | None]:
+def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | None]:
     """The ply from which on the winner was better to the end, and the loser's that decided.
 
     That is the loser's first mistake since then which left it lost, whatever it had afterwards.
     None where there is none, and where the result is not what the last position promises.
     """
-    white = told.values[-1] > 0
+    white = figures.values[-1] > 0
     result = tree.headers.get("Result", "*")
-    values = [one if white else -one for one in told.values]
+    values = [value if white else -value for value in figures.values]
     over = result == ("1-0" if white else "0-1")
     if standing(values[-1]) != 2 or not (over or tree.end().board().is_checkmate()):
         return None, None
-    edge = len(told.labels)
+    edge = len(figures.labels)
     while edge and values[edge] >= BETTER:
         edge -= 1
     if values[edge] >= BETTER:
         return None, None  # the game began so
     first = tree.board().turn
-    for ply in range(edge, len(told.labels)):
-        loses = ((ply % 2 == 0) == first) is not white and told.labels[ply] in BAD
+    for ply in range(edge, len(figures.labels)):
+        loses = ((ply % 2 == 0) == first) is not white and figures.labels[ply] in BAD
         if loses and standing(values[ply]) < 2 == standing(values[ply + 1]):
             return (edge if edge < ply - SOON else None), ply
     return None, None
 
 
-def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
+def _is_clear(ply: int, boards: Sequence[chess.Board], figures: Figures) -> bool:
     """Whether it is beyond doubt how the game stood before and after a move."""
-    clear = all(stands_clear(told.values[one]) for one in (ply, ply + 1))
+    clear = all(stands_clear(figures.values[moment]) for moment in (ply, ply + 1))
     return clear and not is_pawn_ending(boards[ply + 1])
 
 
-def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
+def _worst(tree: chess.pgn.Game, figures: Figures) -> list[int]:
     """The loser's most costly move, of a game that never turned, if it was not lost before."""
     result, first = tree.headers.get("Result", "*"), tree.board().turn
     bad = []
-    for ply, mark in enumerate(told.labels):
+    for ply, mark in enumerate(figures.labels):
         white = (ply % 2 == 0) == first
-        had = standing(told.values[ply] if white else -told.values[ply])
+        had = standing(figures.values[ply] if white else -figures.values[ply])
         loses = result == ("0-1" if white else "1-0") and had > -2
         if loses and mark in BAD:
             bad.append(ply)
-    return sorted(bad, key=lambda ply: abs(told.values[ply + 1] - told.values[ply]))[-1:]
+    return sorted(bad, key=lambda ply: abs(figures.values[ply + 1] - figures.values[ply]))[-1:]
 
 
 class Teller:
@@ -207,27 +210,27 @@ class Teller:
 
 
 def _turn(
-    ply: int, move: str, white: bool, told: Told, comment: Comment, form: str, teller: Teller
+    ply: int, move: str, white: bool, figures: Figures, comment: Comment, form: str, teller: Teller
 ) -> str:
     """What a turning point did, and what was right; `form` names the sentence, if it fits."""
     sign, language = 1 if white else -1, teller.language
-    had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
+    had, has = (standing(sign * figures.values[moment]) for moment in (ply, ply + 1))
     names = {"mover": language.sides[white], "side": language.sides[not white]}
     key = f"{had}.{has}"
     key = key if key in language.story else "rises" if has > had else "worst"
     key = form or key
     if form == "edge":
-        names["side"] = language.sides[told.values[-1] > 0]
+        names["side"] = language.sides[figures.values[-1] > 0]
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
         better
         and form in ("", "decided")
         and f"kept.{had}" in language.story
-        and stands_clear(told.values[ply])
+        and stands_clear(figures.values[ply])
     ):
-        kept = teller.say(f"kept.{had}", **names)
-        text += " " + teller.say("right", step=language.notation(better), kept=kept)
+        keeping = teller.say(f"kept.{had}", **names)
+        text += " " + teller.say("right", step=language.notation(better), kept=keeping)
     return text
 
 
@@ -236,22 +239,24 @@ def _because(comment: Comment, teller: Teller) -> str:
     kinds = {type(claim) for claim in comment.claims}
     if AllowsMate in kinds:
         return teller.say("mated")
-    won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
+    won = next(
+        (claim.won for claim in comment.reply if isinstance(claim, Wins) and claim.won), None
+    )
     if won is not None:
         return teller.say("lost", won=teller.language.haul(won))
     return teller.say("missed") if MissesMate in kinds else ""
 
 
 def _outplayed(
-    boards: Sequence[chess.Board], told: Told, points: Sequence[int], teller: Teller
+    boards: Sequence[chess.Board], figures: Figures, points: Sequence[int], teller: Teller
 ) -> str:
     """Where one side lost ground little by little, not by the moves on which the game turned."""
     lost: defaultdict[tuple[str, bool], float] = defaultdict(float)
     # Where somebody made a mistake, nobody lost in small steps, or found the better moves.
     erred: set[tuple[str, bool]] = set()
-    for ply, (had, has) in enumerate(pairwise(told.values)):
+    for ply, (had, has) in enumerate(pairwise(figures.values)):
         at = phase(boards[ply]), boards[ply].turn
-        if told.labels[ply] in BAD:
+        if figures.labels[ply] in BAD:
             erred |= {at, (at[0], not at[1])}
         elif ply not in points:
             lost[at] += max(0.0, had - has if at[1] else has - had)
@@ -262,16 +267,18 @@ def _outplayed(
     }
     if not gains:  # every move turned the game, or was a mistake
         return ""
-    name, white = max(gains, key=lambda one: gains[one])
+    name, white = max(gains, key=lambda key: gains[key])
     if gains[name, white] < OUTPLAYED:
         return ""
     sides, where = teller.language.sides, teller.say(f"{name} phase")
     return teller.say("outplayed", side=sides[white], other=sides[not white], where=where)
 
 
-def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, teller: Teller) -> str:
+def _ending(
+    tree: chess.pgn.Game, boards: Sequence[chess.Board], figures: Figures, teller: Teller
+) -> str:
     """How the game ended, by its last position, its tags and how it stood."""
-    result, final = tree.headers.get("Result", "*"), standing(told.values[-1])
+    result, final = tree.headers.get("Result", "*"), standing(figures.values[-1])
     sides = teller.language.sides
     slots, last = {"number": str(boards[-2].fullmove_number)}, boards[-1]
     if last.is_checkmate() and result == "*":
@@ -326,17 +333,19 @@ def _more(board: chess.Board, white: bool, teller: Teller) -> str:
     return teller.language.haul(list(more.elements()))
 
 
-def _accuracies(tree: chess.pgn.Game, told: Told, teller: Teller) -> str:
-    white, black = accuracy(told.values, tree.board().turn == chess.WHITE)
+def _accuracies(tree: chess.pgn.Game, figures: Figures, teller: Teller) -> str:
+    white, black = accuracy(figures.values, tree.board().turn == chess.WHITE)
     if white is None or black is None:
         return ""
     return teller.say("accuracy", white=str(round(white)), black=str(round(black)))
 
 
-def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool, teller: Teller) -> str:
+def _counts(
+    nodes: Sequence[chess.pgn.ChildNode], figures: Figures, white: bool, teller: Teller
+) -> str:
     """How many bad moves of each kind a side has made."""
     first = nodes[0].parent.board().turn == white
-    made = told.labels[0 if first else 1 :: 2]
+    made = figures.labels[0 if first else 1 :: 2]
     texts, language = [], teller.language
     for mark in (Label.INACCURACY, Label.MISTAKE, Label.BLUNDER):
         count = made.count(mark)
@@ -350,20 +359,20 @@ def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool, telle
 def _habit(
     comments: Sequence[Comment],
     nodes: Sequence[chess.pgn.ChildNode],
-    told: Told,
+    figures: Figures,
     white: bool,
     teller: Teller,
 ) -> str:
     """What most of a side's bad moves have in common, if it is more than one."""
     start = 0 if nodes[0].parent.board().turn == white else 1
-    marked = [ply for ply in range(start, len(nodes), 2) if told.labels[ply]]
+    marked = [ply for ply in range(start, len(nodes), 2) if figures.labels[ply]]
     kinds = Counter(
         name
         for ply in marked
         for name, types in HABITS.items()
         if any(
-            isinstance(one, types)
-            for one in (comments[ply].better if name == "gains" else comments[ply].claims)
+            isinstance(claim, types)
+            for claim in (comments[ply].better if name == "gains" else comments[ply].claims)
         )
     )
     if not kinds or max(kinds.values()) < HABIT:

@@ -45,8 +45,8 @@ def gift(lost: Sequence[int], won: Sequence[int]) -> str:
     """Material that is given: a knight for two pawns."""
     if tuple(lost) == (4,) and tuple(won) in ((2,), (3,)):
         return "the exchange"
-    given = "the queen" if tuple(lost) == (5,) else haul(lost)
-    return f"{given} for {haul(won)}" if won else given
+    gift = "the queen" if tuple(lost) == (5,) else haul(lost)
+    return f"{gift} for {haul(won)}" if won else gift
 
 
 def score(centipawns: int) -> str:
@@ -58,7 +58,7 @@ def no_escape(blocked: Sequence[str], covered: Sequence[str]) -> str:
     """Why a king has no square to go to."""
     shut = f"its own men stand on {joined(blocked)}" if blocked else ""
     verb = "are" if len(covered) > 1 else "is"
-    return ", and ".join([one for one in (shut, f"{joined(covered)} {verb} attacked") if one])
+    return ", and ".join([part for part in (shut, f"{joined(covered)} {verb} attacked") if part])
 
 
 def number(count: int) -> str:

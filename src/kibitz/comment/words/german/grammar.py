@@ -136,7 +136,7 @@ def gift(lost: Sequence[int], won: Sequence[int]) -> str:
     if tuple(lost) == (4,) and tuple(won) in ((2,), (3,)):
         cases = {case: f"{FEMININE[case]} Qualität" for case in CASES}
         return Phrase(cases["der"], cases)
-    given = noun(QUEEN) if tuple(lost) == (QUEEN,) else haul(lost)
+    gift = noun(QUEEN) if tuple(lost) == (QUEEN,) else haul(lost)
     end = f" für {haul(won):den}" if won else ""
-    forms = {case: f"{given:{case}}{end}" for case in CASES}
+    forms = {case: f"{gift:{case}}{end}" for case in CASES}
     return Phrase(forms["der"], forms)

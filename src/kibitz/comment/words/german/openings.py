@@ -144,9 +144,9 @@ def _named(name: str) -> str:
     """A family or a variation in German; empty where there is no word for it."""
     if name in FAMILIES:
         return FAMILIES[name]
-    if (taken := re.fullmatch(r"(.+) (Accepted|Declined)", name)) and "Gambit" in name:
-        gambit = _named(taken[1])
-        return f"{TAKEN[taken[2]]} {gambit}" if gambit else ""
+    if (gambit_name := re.fullmatch(r"(.+) (Accepted|Declined)", name)) and "Gambit" in name:
+        gambit = _named(gambit_name[1])
+        return f"{TAKEN[gambit_name[2]]} {gambit}" if gambit else ""
     who, _, kind = name.rpartition(" ")
     if kind not in KINDS or f" {who} " not in NAMES:
         return ""

@@ -30,7 +30,7 @@ CODE = [Path(kibitz.__file__).parent / name for name in ("comment/analyse.py", "
 ROOM = 200 << 20  # bytes; those that were not read for longest go first
 
 
-class Kept:
+class AnalysisCache:
     """The analyses of one way to search: an engine's network and options, and the effort."""
 
     def __init__(self, engine: Engine, effort: analyse.Effort, folder: Path | None = None) -> None:

@@ -15,9 +15,9 @@ from kibitz.comment import analysis as record
 from kibitz.comment.analyse import Effort, Searches, analyse
 from kibitz.comment.analysis import Analysis, Unsearched, name_of
 from kibitz.comment.annotate import Style, annotate
+from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import scenes_of
-from kibitz.comment.judge import Seen
-from kibitz.comment.kept import Kept
+from kibitz.comment.judge import Evaluation
 from kibitz.comment.select import LEVELS, Memory
 from kibitz.comment.selection import select
 from kibitz.engine import Engine
@@ -67,8 +67,8 @@ def test_an_analysis_is_read_as_it_was_written(made: Analysis) -> None:
 
 def test_moves_priors_and_verdicts_are_read_as_they_were_written() -> None:
     castles, promotes = chess.Move.from_uci("e1h1"), chess.Move.from_uci("a7a8n")
-    then = Seen(Score("mate", -2), -1.0, (promotes,))
-    view = Seen(Score("cp", 31), 1 / 3, (castles,), 0.1, {castles: 0.25}, then, then)
+    then = Evaluation(Score("mate", -2), -1.0, (promotes,))
+    view = Evaluation(Score("cp", 31), 1 / 3, (castles,), 0.1, {castles: 0.25}, then, then)
     start = "7k/P7/8/8/8/8/8/4K2R w H - 0 1"
     whole = Analysis(start, True, (castles,), (view, then), {"x": view}, {"y": None, "z": 1}, True)
     assert record.read(record.written(whole)) == whole
@@ -76,7 +76,7 @@ def test_moves_priors_and_verdicts_are_read_as_they_were_written() -> None:
 
 def test_a_claim_names_the_search_that_it_lacks() -> None:
     board = chess.Board()
-    nothing = Seen(Score("cp", 0), 0.0, ())
+    nothing = Evaluation(Score("cp", 0), 0.0, ())
     searched = Analysis(views=(nothing, nothing))
     with pytest.raises(Unsearched) as lacks:
         searched.deeper(board, 5)
@@ -98,55 +98,55 @@ def test_what_may_be_repeated_makes_another_search() -> None:
 
 
 def test_a_kept_game_is_not_searched_again(engine: Counting, tmp_path: Path) -> None:
-    kept = Kept(engine, EFFORT, tmp_path)
-    first = annotate(parse_game(TRAP), engine, STYLE, kept=kept)
+    cache = AnalysisCache(engine, EFFORT, tmp_path)
+    first = annotate(parse_game(TRAP), engine, STYLE, cache=cache)
     for level in LEVELS:  # each asks for what it says beside the others
-        annotate(parse_game(TRAP), engine, Style(level, limits=EFFORT.limits), kept=kept)
+        annotate(parse_game(TRAP), engine, Style(level, limits=EFFORT.limits), cache=cache)
     before = engine.searches
     plies: list[None] = []
-    again = annotate(parse_game(TRAP), engine, STYLE, lambda: plies.append(None), kept=kept)
+    again = annotate(parse_game(TRAP), engine, STYLE, lambda: plies.append(None), cache=cache)
     for level in LEVELS:
-        annotate(parse_game(TRAP), engine, Style(level, limits=EFFORT.limits), kept=kept)
+        annotate(parse_game(TRAP), engine, Style(level, limits=EFFORT.limits), cache=cache)
     assert engine.searches == before
     assert str(again.game) == str(first.game)
     assert len(plies) == 15
 
 
 def test_another_language_of_a_kept_game_searches_nothing(engine: Counting, tmp_path: Path) -> None:
-    kept = Kept(engine, EFFORT, tmp_path)
-    english = annotate(parse_game(TRAP), engine, STYLE, kept=kept).game
+    cache = AnalysisCache(engine, EFFORT, tmp_path)
+    english = annotate(parse_game(TRAP), engine, STYLE, cache=cache).game
     before = engine.searches
     style = Style(limits=EFFORT.limits, language="de")
-    german = annotate(parse_game(TRAP), engine, style, kept=kept).game
+    german = annotate(parse_game(TRAP), engine, style, cache=cache).game
     assert engine.searches == before
     assert "Genauigkeit: " in german.tree.comment
     assert "Accuracy: " in english.tree.comment
     assert "Deutsch" in german.tags["Annotator"]
-    again = annotate(german, engine, STYLE, kept=kept).game  # what was written is replaced
+    again = annotate(german, engine, STYLE, cache=cache).game  # what was written is replaced
     assert str(again) == str(english)
 
 
 def test_another_network_effort_or_game_is_searched_anew(engine: Counting, tmp_path: Path) -> None:
-    annotate(parse_game(TRAP), engine, STYLE, kept=Kept(engine, EFFORT, tmp_path))
+    annotate(parse_game(TRAP), engine, STYLE, cache=AnalysisCache(engine, EFFORT, tmp_path))
     tree = parse_game(TRAP).tree
     start, moves = tree.board(), tuple(node.move for node in tree.mainline())
-    assert Kept(engine, EFFORT, tmp_path).find(start, moves) is not None
-    assert Kept(engine, EFFORT, tmp_path).find(start, moves[:-1]) is None
-    assert Kept(engine, Effort(Limits(nodes=301)), tmp_path).find(start, moves) is None
+    assert AnalysisCache(engine, EFFORT, tmp_path).find(start, moves) is not None
+    assert AnalysisCache(engine, EFFORT, tmp_path).find(start, moves[:-1]) is None
+    assert AnalysisCache(engine, Effort(Limits(nodes=301)), tmp_path).find(start, moves) is None
     with Engine("uniform", hash=16, multipv=2) as other:
-        assert Kept(other, EFFORT, tmp_path).find(start, moves) is None
+        assert AnalysisCache(other, EFFORT, tmp_path).find(start, moves) is None
 
 
 def test_a_damaged_analysis_is_made_again(
     engine: Counting, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = Kept(engine, EFFORT, tmp_path)
-    first = annotate(parse_game(TRAP), engine, STYLE, kept=kept)
+    cache = AnalysisCache(engine, EFFORT, tmp_path)
+    first = annotate(parse_game(TRAP), engine, STYLE, cache=cache)
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
     for damaged in (whole[:-20], b"", io.BytesIO(whole).read(40) + whole[41:]):
         path.write_bytes(damaged)
-        again = annotate(parse_game(TRAP), engine, STYLE, kept=kept)
+        again = annotate(parse_game(TRAP), engine, STYLE, cache=cache)
         assert str(again.game) == str(first.game)
         assert "searched again" in capsys.readouterr().err
         assert path.read_bytes() == whole
