@@ -21,7 +21,7 @@ from kibitz.coach import deck as module
 from kibitz.coach.analyse import Analysed, Study, analyse_games, keep
 from kibitz.coach.cards import question, write_deck
 from kibitz.coach.database import Database, View
-from kibitz.coach.deck import LINES, Engines, Good, Item, proved
+from kibitz.coach.deck import LINES, Engines, Good, Item, Proof, proved
 from kibitz.coach.games import Added, games_of
 from kibitz.coach.train import (
     AGAIN,
@@ -34,10 +34,12 @@ from kibitz.coach.train import (
     solves,
     stored_items,
 )
+from kibitz.comment.judge import Evaluation, value_of
 from kibitz.core.errors import MissingExtraError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
 from kibitz.position.board import Board
+from kibitz.search.report import Score
 from tests.coach.stand_in import NAME, game_of
 
 DAY = 86_400
@@ -55,7 +57,7 @@ def engines() -> Iterator[Engines]:
 
 @pytest.fixture(autouse=True)
 def small_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PROOF", NODES)
+    monkeypatch.setattr(module, "PROOFS", (NODES // 4, NODES))
     monkeypatch.setattr(module, "WORDS", 500)
 
 
@@ -109,6 +111,54 @@ def test_what_is_no_item(engines: Engines, fen: str, moves: str, played: str) ->
 def test_where_many_moves_are_good_there_is_no_item(engines: Engines) -> None:
     # White hangs the queen; nearly anything else keeps the balance.
     assert item_of(engines, chess.STARTING_FEN, "e4 e5 Qf3 Nc6", "Qxf7+") is None
+
+
+QUEEN_OUT = "e4 e5 Qh5 Ke7"
+MATE = ("h5e5", 900)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "right"),
+    [
+        # Of the mate, other moves, and the mistake Nf3, in centipawns.
+        (([MATE, ("d2d4", 0)], -100), ([MATE, ("d2d4", 20)], -100), ["h5e5"]),
+        # The second look finds another good move; one that the first had found stays right.
+        (([MATE, ("d2d4", 0)], -100), ([MATE, ("d2d4", 890), ("a2a3", 0)], 0), ["h5e5", "d2d4"]),
+        (([MATE, ("d2d4", 890), ("a2a3", 0)], 0), ([MATE, ("d2d4", 20)], 0), ["h5e5", "d2d4"]),
+        # It denies the mistake, or sees a third move in between.
+        (([MATE, ("d2d4", 0)], -100), ([("h5e5", 100), ("d2d4", 0)], 60), None),
+        (([MATE, ("d2d4", 0)], -100), ([("h5e5", 300), ("d2d4", 200)], -100), None),
+        # All in all too many are right.
+        (
+            ([MATE, ("d2d4", 895), ("a2a3", 895), ("b2b3", 0)], 0),
+            ([MATE, ("c2c3", 895), ("b2b3", 0)], 0),
+            None,
+        ),
+    ],
+)
+def test_what_a_longer_look_disputes_is_no_item(
+    engines: Engines,
+    monkeypatch: pytest.MonkeyPatch,
+    first: tuple[list[tuple[str, int]], int],
+    second: tuple[list[tuple[str, int]], int],
+    right: list[str] | None,
+) -> None:
+    looks = [first, second]
+
+    def scripted(_: chess.Board, __: chess.Move, ___: Engine, nodes: int) -> Proof:
+        moves, mistake = looks.pop(0)
+        lines = [(Good(move, "cp", amount), Score("cp", amount)) for move, amount in moves]
+        best, made = (Score("cp", -amount) for amount in (moves[0][1], mistake))
+        return Proof(
+            lines,
+            Evaluation(best, value_of(best), ()),
+            Evaluation(made, value_of(made), ()),
+            nodes,
+        )
+
+    monkeypatch.setattr(module, "proof", scripted)
+    item = item_of(engines, chess.STARTING_FEN, QUEEN_OUT, "Nf3")
+    assert (item and [good.move for good in item.good]) == right
 
 
 def stored_item(good: tuple[Good, ...] = (Good("h5e5", "mate", 1),)) -> Item:

@@ -1,11 +1,11 @@
 """Mistakes as a deck: positions of a player's games where a good move was there and was missed.
 
-A position becomes an item only if it is fair. With `PROOF` nodes for the position, and as many
-after the move that was made and after the best one:
+A position becomes an item only if it is fair. With each of `PROOFS` nodes for the position, and as
+many after the move that was made and after the best one:
 
 - the best move keeps `NOT_LOST` of winning chances at least, and the move made throws away
   `CLEAR` of them or more, down to less than `STILL_WON`;
-- all moves within `ALIKE` of the best are right, and there are `MOST_GOOD` of them at most;
+- all moves within `ALIKE` of the best by any of them are right, `MOST_GOOD` at most;
 - every other move is worse by `CLEAR`: what lies between is a matter of taste, and no item;
 - the search after the best move sees no less in it, but for `ALIKE`, than the one before it;
 - the best move does not just take back, and is not one of two legal moves;
@@ -14,7 +14,7 @@ after the move that was made and after the best one:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kibitz.engine import Engine
 
 DeckName: TypeAlias = Literal["own", "opponent"]  # whose mistakes
-PROOF = 100_000  # nodes
+PROOFS = (100_000, 800_000)  # nodes; what one in ten strong players would dispute fails the second
 WORDS = 4_000  # of the commentary's first look at a move
 ALIKE, CLEAR = 0.08, 0.2  # of winning chances in [-1, 1]
 NOT_LOST, STILL_WON = -0.3, 0.6
@@ -126,50 +126,87 @@ def items_of(
                 yield item
 
 
+class Proof(NamedTuple):
+    """What searches of so many nodes see of a mistake."""
+
+    lines: list[tuple[Good, Score]]  # the best moves, the best first
+    then: Evaluation  # after the best move, for the other side
+    has: Evaluation  # after the mistake, for the other side
+    nodes: int
+
+    @property
+    def value(self) -> float:
+        """Of the position, by the search that sees less in the best move."""
+        return min(_value(self.lines[0][0]), -self.then.value)
+
+    @property
+    def lost(self) -> float:
+        """What the mistake throws away."""
+        return self.value + self.has.value
+
+    def good(self) -> list[Good]:
+        """The moves that are right."""
+        return [line for line, _ in self.lines if _value(line) >= self.value - ALIKE]
+
+    def margin(self, right: Collection[str]) -> float:
+        """By how much all moves that are not right are worse."""
+        rest = [_value(line) for line, _ in self.lines if line.move not in right]
+        return self.value - max([-self.has.value, *rest])
+
+    def fair(self, right: Collection[str]) -> bool:
+        """Whether the position is worth solving, and nobody would dispute the answer."""
+        return (
+            self.value >= NOT_LOST
+            and -self.has.value < STILL_WON
+            and self.lost >= CLEAR
+            and self.margin(right) >= CLEAR
+            and _value(self.lines[0][0]) <= self.value + ALIKE
+            and len(right) <= MOST_GOOD
+        )
+
+
+def proof(board: chess.Board, played: chess.Move, wide: Engine, nodes: int) -> Proof:
+    """Search a position, and what comes after the best move and after the one that was made."""
+    lines = _lines(board, wide, nodes)
+    best = chess.Move.from_uci(lines[0][0].move)
+    has, then = (_after(board, move, wide, nodes) for move in (played, best))
+    return Proof(lines, then, has, nodes)
+
+
 def proved(
     board: chess.Board, played: chess.Move, ply: int, deck: DeckName, engines: Engines
 ) -> Item | None:
     """The item that a mistake makes, if it is a fair one."""
     if board.legal_moves.count() < LEAST_LEGAL:
         return None
-    lines = _lines(board, engines.wide)
-    best = chess.Move.from_uci(lines[0][0].move)
-    has, then = _after(board, played, engines.wide), _after(board, best, engines.wide)
-    value, made = min(_value(lines[0][0]), -then.value), -has.value
-    good = tuple(line for line, _ in lines if _value(line) >= value - ALIKE)
-    rest = [_value(line) for line, _ in lines[len(good) :]]
-    margin = value - max([made, *rest])
-    fair = (
-        value >= NOT_LOST
-        and made < STILL_WON
-        and value - made >= CLEAR
-        and margin >= CLEAR
-        and _value(lines[0][0]) <= value + ALIKE
-        and len(good) <= MOST_GOOD
-        and played.uci() not in {right.move for right in good}
-        and not takes_back(board, best)
-    )
-    if not fair:
-        return None
-    line = (lines[0][0].move, *(move.uci() for move in then.line))[:SHOWN]
-    shown = (played.uci(), *(move.uci() for move in has.line))[:SHOWN]
+    right: dict[str, Good] = {}
+    for nodes in PROOFS:
+        seen = proof(board, played, engines.wide, nodes)
+        new = {good.move: good for good in seen.good()}
+        right = new | {move: good for move, good in right.items() if move not in new}
+        best = chess.Move.from_uci(seen.lines[0][0].move)
+        if not seen.fair(right) or played.uci() in right or takes_back(board, best):
+            return None
+    line = (best.uci(), *(move.uci() for move in seen.then.line))[:SHOWN]
+    shown = (played.uci(), *(move.uci() for move in seen.has.line))[:SHOWN]
     themes, why = _themes(board, line), _words(board, best, engines.pairs)
     allowed = set() if themes else _allowed(board, shown)
     if not (themes or allowed or why):
         return None
     made_last = board.move_stack[-1].uci() if board.move_stack else ""
     return Item(
-        ply, deck, _fen(board), made_last, played.uci(), _with_score(good, then), line, shown,
-        round(value - made, 3), round(margin, 3), PROOF, _hints(board, best, themes, bool(allowed)),
-        why, _words(board, played, engines.pairs),
+        ply, deck, _fen(board), made_last, played.uci(),
+        _with_score(tuple(right.values()), seen.then), line, shown,
+        round(seen.lost, 3), round(seen.margin(right), 3), seen.nodes,
+        _hints(board, best, themes, bool(allowed)), why, _words(board, played, engines.pairs),
         _before(board), tuple(sorted(themes)),
     )  # fmt: skip
 
 
-def _lines(board: chess.Board, wide: Engine) -> list[tuple[Good, Score]]:
+def _lines(board: chess.Board, wide: Engine, nodes: int) -> list[tuple[Good, Score]]:
     """The best moves by one search, the best first."""
     wide.new_game()
-    report = wide.play(Board.from_chess(board), Limits(nodes=PROOF)).report
+    report = wide.play(Board.from_chess(board), Limits(nodes=nodes)).report
     return [
         (Good(line.moves[0].uci(board.chess960), score.kind, score.amount), score)
         for line in report.lines
@@ -177,7 +214,7 @@ def _lines(board: chess.Board, wide: Engine) -> list[tuple[Good, Score]]:
     ]
 
 
-def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Evaluation:
+def _after(board: chess.Board, move: chess.Move, wide: Engine, nodes: int) -> Evaluation:
     """What a search sees after a move, for the other side."""
     after = board.copy()
     after.push(move)
@@ -188,7 +225,7 @@ def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Evaluation:
         score = Score("mate", 0) if mated else Score("cp", 0)
         return Evaluation(score, -1.0 if mated else 0.0, ())
     wide.new_game()
-    return evaluation_of(after, wide.play(position, Limits(nodes=PROOF)).report)
+    return evaluation_of(after, wide.play(position, Limits(nodes=nodes)).report)
 
 
 def _value(good: Good) -> float:
