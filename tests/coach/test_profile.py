@@ -13,6 +13,7 @@ from pathlib import Path
 
 import chess
 import chess.pgn
+import msgspec
 import numpy as np
 import pytest
 
@@ -192,6 +193,27 @@ def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
     assert missed.cost == pytest.approx(1 - (1 - chances(views[5])))
     assert [example.address for example in missed.examples] == ["https://lichess.org/00000001#4"]
     database.close()
+
+
+def test_a_fork_is_seen_by_what_it_wins(tmp_path: Path) -> None:
+    database = Database(tmp_path / "games.db")
+    pgn = game_of(1, moves="1. e4 e5 2. Nf3 Nc6 3. Nc3 Bc5 4. a3")["pgn"]
+    with database.transaction():
+        for game in games_of(pgn, (NAME,), Added(), "lichess"):
+            database.add_game(game)
+    views = [View("cp", 0) for _ in range(8)]
+    views[6] = View("cp", 100, "f3e5", None, ("c6e5", "d2d4", "c5d6", "d4e5"))
+    views[7] = View("cp", 60, "d7d6")
+    keep(database, Analysed(1, views, []), "test")
+    assert database.views(1) == views
+    missed = {row.name for row in figures(list(played_games(database))) if "missed" in row.group}
+    assert "fork" in missed
+    database.close()
+
+
+def test_views_of_earlier_versions_are_read() -> None:
+    assert msgspec.json.decode(b'["cp", 20, "e2e4", 0.1]', type=View).line == ["e2e4"]
+    assert View("cp", 0).line == []
 
 
 class Pretended(People):

@@ -28,6 +28,8 @@ from kibitz.nets.discover import at_work, files_of, named
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
 
+KEPT = 5  # plies of a line, by which the profile sees motifs
+
 
 @dataclass(frozen=True)
 class Study:
@@ -107,9 +109,9 @@ def evaluations_along(
 
 
 def _view(seen: Evaluation) -> View:
-    best = seen.line[0].uci() if seen.line else ""
+    best, *then = [move.uci() for move in seen.line[:KEPT]] or [""]
     second = None if seen.second is None else round(seen.second, 3)
-    return View(seen.score.kind, seen.score.amount, best, second)
+    return View(seen.score.kind, seen.score.amount, best, second, tuple(then))
 
 
 def analyse_games(

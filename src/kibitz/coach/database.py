@@ -113,6 +113,12 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     amount: int
     best: str = ""  # move, UCI
     second: float | None = None  # value of the second best move
+    then: tuple[str, ...] = ()  # what follows the best move
+
+    @property
+    def line(self) -> list[str]:
+        """The best move and what follows it; empty if there is no move."""
+        return [self.best, *self.then] if self.best else []
 
 
 def usual_path() -> Path:

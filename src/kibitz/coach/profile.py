@@ -158,7 +158,7 @@ def _chance(board: chess.Board, ply: int, played: chess.Move, view: View) -> lis
     motifs = set[str]()
     if board.move_stack:
         before = board.copy()
-        motifs = motifs_of(before, before.pop(), [view.best]) & {*THEMES}
+        motifs = motifs_of(before, before.pop(), view.line) & {*THEMES}
     chance = Chance(ply, board.copy(stack=PAST), good, played == good, tuple(sorted(motifs)))
     return [chance]
 
@@ -171,9 +171,9 @@ def _motifs(
     if board.move_stack and views[0].best:
         before = board.copy()
         last = before.pop()
-        missed = motifs_of(before, last, [views[0].best]) & {*THEMES}
+        missed = motifs_of(before, last, views[0].line) & {*THEMES}
     if views[1].best:
-        allowed = motifs_of(board, move, [views[1].best]) & {*THEMES}
+        allowed = motifs_of(board, move, views[1].line) & {*THEMES}
     return tuple(sorted(missed)), tuple(sorted(allowed))
 
 
