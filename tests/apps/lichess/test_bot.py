@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kibitz.apps.lichess.account import VARIABLE, check_url, checked_account, read_token
+from kibitz.apps.lichess.bot import ATTEMPTS
 from kibitz.apps.lichess.server import Server, TokenError
 from kibitz.cli import main
 from kibitz.core.errors import InputError
@@ -129,7 +130,7 @@ def test_games_under_way_are_taken_up(lichess: StandIn, start: Start) -> None:
 
 def test_a_game_that_cannot_be_had_costs_nothing_else(lichess: StandIn, start: Start) -> None:
     bot = start()
-    lichess.faults.append(("stream/away", 404))
+    lichess.faults += [("stream/away", 404)] * ATTEMPTS
     lichess.begin("away", silent=True)
     wait_for(lambda: lichess.paths("stream/away"))
     wait_for(lambda: not bot.bot.playing)

@@ -223,15 +223,15 @@ def test_what_moves_cost_besides_is_kept_back() -> None:
 
 
 def test_limits_of_a_move() -> None:
-    state = State("", wtime=60_000, btime=30_000, winc=2000, binc=2000)
+    state = State("", 60_000, 30_000, "started", winc=2000, binc=2000)
     limits = limits_of(state, 10, "white", Lichess(), spent=100)
     assert (limits.wtime, limits.btime) == (59_900 - 599, 30_000)
     assert (limits.winc, limits.binc) == (1900, 1900)
     first = limits_of(state, 1, "black", Lichess())
     assert (first.movetime, first.btime) == ((30_000 - 300) // 20, None)
-    assert limits_of(State("", wtime=900_000), 0, "white", Lichess()).movetime == 10_000
+    assert limits_of(State("", 900_000, 0, "started"), 0, "white", Lichess()).movetime == 10_000
     assert limits_of(state, 10, "white", Lichess(), timed=False).movetime == 60_000
-    late = limits_of(State("", wtime=50, btime=1), 40, "white", Lichess(nodes=800), spent=500)
+    late = limits_of(State("", 50, 1, "started"), 40, "white", Lichess(nodes=800), spent=500)
     assert (late.wtime, late.nodes) == (1, 800)
 
 

@@ -43,7 +43,7 @@ def test_the_chat_speaks_the_language_of_the_settings(tmp_path: Path) -> None:
 
 def test_messages_before_the_first_one_are_passed_over(lichess: StandIn, start: Start) -> None:
     start()
-    state = {"type": "gameState", "moves": "e2e4", "status": "mate"}
+    state = {"type": "gameState", **STATE, "status": "mate"}
     chat = {"type": "chatLine", "username": "A", "text": "!why"}
     first = [state, chat, {"type": "gameFull", "id": 5}, {"type": {}}, {"no": "type"}]
     game = lichess.begin("odd", first=first, resigns_at=6)
@@ -101,6 +101,9 @@ def test_endless_questions_are_not_answered(lichess: StandIn, start: Start) -> N
 def test_an_account_that_makes_no_sense(lichess: StandIn, account: Any) -> None:
     lichess.account = account
     server = Server(TOKEN, lichess.url, pauses=SHORT)
+    lichess.faults.append(("/api/account", 200))
+    with pytest.raises(UnreachableError, match="an answer that is not JSON"):
+        server.account()
     with pytest.raises(UnreachableError, match="makes no sense"):
         server.account()
     lichess.online = [{"username": "Bo", "perfs": {"blitz": {"rating": "high"}}}]
@@ -123,12 +126,14 @@ def test_a_token_that_is_taken_back_during_a_game_ends_the_bot(
 
 # --- the stream of events -------------------------------------------------------------------------
 
+UNHEARD = b'{"type": "somethingNew"}', b'{"type": "gameFull"}'  # of kinds that mean nothing here
 JUNK = (
+    *UNHEARD,
     b"{not json", b"null", b"[1, 2]", b'"gameStart"', b"7", b"\xff\xfe", b"[" * 100_000,
-    b'{"type": "gameStart", "game": ', b"{}", b'{"type": "gameStart"}', b'{"type": null}',
+    b'{"type": "gameStart", "game": ', b'{"type": "gameStart"}',
     b'{"type": "gameStart", "game": null}', b'{"type": "gameStart", "game": {"gameId": 5}}',
     b'{"type": "challenge", "challenge": {"id": {}}}', b'{"type": "challenge", "challenge": []}',
-    b'{"type": "gameFinish", "game": "x"}', b'{"type": ["challenge"]}', b"\x00" * 50,
+    b'{"type": "gameFinish", "game": "x"}', b"\x00" * 50, b"{}", b'{"type": ["challenge"]}',
     b'{"type": "challengeDeclined", "challenge": {"id": "x", "timeControl": 1e999}}',
 )  # fmt: skip
 
@@ -141,16 +146,15 @@ def test_each_junk_line_of_the_events_is_named_and_survived(
     for line in JUNK:
         wait_for(lambda: lichess.events)
         lichess.event(line)
-        # With a line that is no object a game may have been lost: the stream is connected again.
-        broken += line[:1] != b"{" or line[-1:] != b"}"
+        broken += line not in UNHEARD  # a game may have been lost: the stream is connected again
         connections = 1 + broken
         wait_for(partial(connected, lichess, connections))
     wait_for(lambda: lichess.events)
     assert lichess.begin("after", resigns_at=4).done.wait(PATIENCE)
     said = capsys.readouterr().err
     assert "Traceback" not in said
-    assert said.count("a line that makes no sense: b'") == 9
-    for word in ("{not json", "gameStart", "xff", "[[[", "x00", "'challenge': []", "'gameId': 5"):
+    assert said.count("a line that makes no sense: b'") == len(JUNK) - len(UNHEARD)
+    for word in ("{not json", "gameStart", "xff", "[[[", "x00", '"challenge": []', '"gameId": 5'):
         assert word in said
 
 
@@ -178,6 +182,9 @@ def test_junk_that_comes_with_every_connection_is_passed_over(
     wait_for(again)
 
 
+STATE: dict[str, Any] = {"moves": "e2e4", "wtime": 5, "btime": 5, "status": "started"}
+
+
 def test_frames_at_random_end_in_a_message_or_a_refusal() -> None:
     """Whatever stands where: a message, nothing, or an error that says which field is wrong."""
     dice = random.Random(1)
@@ -185,8 +192,8 @@ def test_frames_at_random_end_in_a_message_or_a_refusal() -> None:
     usual = [
         {"type": "challenge", "challenge": USUAL},
         {"type": "gameStart", "game": {"gameId": "x"}},
-        {"type": "gameFull", "id": "x", "state": {"moves": "e2e4", "wtime": 5}, "clock": {}},
-        {"type": "gameState", "moves": "", "status": "mate", "wdraw": True},
+        {"type": "gameFull", "id": "x", "state": {**STATE, "wdraw": True}, "clock": {}},
+        {"type": "gameState", **STATE},
         {"type": "chatLine", "username": "a", "text": "b", "room": "player"},
         {"type": "opponentGone", "gone": True, "claimWinInSeconds": 5},
     ]
@@ -219,18 +226,106 @@ def test_a_chat_line_without_a_room() -> None:
     full = {
         "type": "gameFull",
         "id": "x",
-        "state": {"moves": ""},
+        "state": STATE,
         "white": {"id": None, "aiLevel": 3},
     }
     assert message_of(full) is not None
 
 
-def test_a_state_without_its_moves_is_no_game_at_its_start() -> None:
-    with pytest.raises(msgspec.ValidationError, match="moves"):
-        message_of({"type": "gameState", "wtime": 0, "btime": 0})
+@pytest.mark.parametrize("field", STATE)
+def test_a_state_without_a_field_is_no_game_at_its_start(field: str) -> None:
+    assert message_of({"type": "gameState", **STATE}) is not None
+    with pytest.raises(msgspec.ValidationError, match=field):
+        message_of({"type": "gameState", **STATE, field: None})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"moves": 5}, {"moves": None}, {"btime": None}, {"status": []}, {"winc": "x"}, {"type": None}],
+)
+def test_a_move_in_a_state_that_makes_no_sense_is_heard_of(
+    change: dict[str, Any], lichess: StandIn, start: Start
+) -> None:
+    """The stream, which is in good order, is connected again."""
+
+    def spoil(game: FakeGame) -> None:
+        tell, game.tell = game.tell, lambda message: tell({**message, **change})  # type: ignore[method-assign]
+        game.go_on()
+        game.tell = tell  # type: ignore[method-assign]
+
+    start()
+    game = lichess.begin("spoilt", script={3: spoil}, resigns_at=8)
+    assert game.done.wait(PATIENCE)
+    assert (game.status, lichess.flagged) == ("resign", [])
+
+
+def test_moves_that_cannot_be_played_cost_no_game(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    """It is begun again from where it stands, however often."""
+    log = tmp_path / "bot.log"
+
+    def nonsense(game: FakeGame) -> None:
+        game.tell({**game.state(), "moves": "e2e4 e2e5"})
+
+    start()
+    script = dict.fromkeys((4, 6, 8, 10, 12), nonsense)
+    game = lichess.begin("nonsense", script=script, resigns_at=16)
+    assert game.done.wait(PATIENCE)
+    assert game.status == "resign"
+    assert log.read_text().count("game nonsense: MoveError") >= 4
 
 
 # --- challenges and games that are lost on the way ------------------------------------------------
+
+
+@pytest.mark.parametrize("trouble", [500, 0, 200])
+def test_a_challenge_is_answered_again_after_a_failure(
+    trouble: int, lichess: StandIn, start: Start
+) -> None:
+    start()
+    lichess.faults += [("first/accept", trouble), ("second/decline", trouble)]
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "first"}})
+    wait_for(lambda: len(lichess.paths("first/accept")) == 2)
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "second"}})
+    wait_for(lambda: len(lichess.paths("second/decline")) == 2)
+
+
+def test_a_challenge_whose_game_begins_without_an_answer_is_not_answered_again(
+    lichess: StandIn, start: Start
+) -> None:
+    bot = start()
+
+    def begin(name: str) -> None:
+        lichess.begin(name, silent=True)
+
+    lichess.on_accept = begin
+    lichess.deaf.append("first/accept")
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "first"}})
+    wait_for(lambda: bot.bot.playing)
+    time.sleep(20 * SHORT.tick)
+    assert len(lichess.paths("first/accept")) == 1
+
+
+def test_a_game_that_is_refused_once_is_played(lichess: StandIn, start: Start) -> None:
+    start()
+    lichess.faults += [("stream/late", 404)]
+    assert lichess.begin("late", resigns_at=4).done.wait(PATIENCE)
+
+
+def test_a_refused_move_shows_that_the_game_is_over(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    """Where the stream, which is in good order, has not said so."""
+    bot = start()
+
+    def end_unheard(game: FakeGame) -> None:
+        game.streams, game.status, game.winner = [], "resign", "white"
+
+    lichess.begin("unheard", script={4: end_unheard})
+    wait_for(lambda: "game unheard: 1-0 (resign)" in (tmp_path / "bot.log").read_text())
+    wait_for(lambda: not bot.bot.playing)
+    assert len(lichess.paths("unheard/move")) == 3
 
 
 def test_an_accepted_game_that_never_begins_is_not_waited_for(
@@ -298,6 +393,26 @@ def test_an_answer_to_an_offer_is_given_again_after_a_failure(
 
 
 # --- moves ----------------------------------------------------------------------------------------
+
+
+def test_a_move_that_is_taken_back_unheard_is_made_again(lichess: StandIn, start: Start) -> None:
+    """The opponent moves as before, so that the bot hears of the same position once more."""
+    heard: list[Any] = []
+    lost: list[Any] = []
+
+    def mute(game: FakeGame) -> None:
+        heard.append(game.tell)
+        game.tell = lost.append  # type: ignore[method-assign, assignment]
+
+    def again(game: FakeGame) -> None:
+        game.board.pop()
+        game.tell = heard.pop()  # type: ignore[method-assign]
+        game.tell(game.state())
+
+    start()
+    game = lichess.begin("again", script={4: mute, 5: again}, resigns_at=8)
+    assert game.done.wait(PATIENCE)
+    assert (game.status, lichess.illegal) == ("resign", [])
 
 
 def test_a_move_is_not_sent_after_its_clock_has_run_out(

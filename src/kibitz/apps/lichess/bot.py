@@ -6,8 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-
-import msgspec
+from dataclasses import dataclass
 
 from kibitz.apps.lichess.archive import Archive
 from kibitz.apps.lichess.challenges import Challenger
@@ -24,17 +23,24 @@ from kibitz.apps.lichess.messages import (
     GameFinish,
     GameInfo,
     GameStart,
-    event_of,
 )
 from kibitz.apps.lichess.reports import Reports
 from kibitz.apps.lichess.rules import Workload, why_declined
-from kibitz.apps.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
-from kibitz.core.errors import KibitzError, shorten
+from kibitz.apps.lichess.server import (
+    LimitedError,
+    Pauses,
+    RefusedError,
+    Server,
+    ServerError,
+    TokenError,
+    UnreachableError,
+)
+from kibitz.core.errors import KibitzError
 from kibitz.core.log import Stop, say
 from kibitz.engine import Engine
 
 DAY_SECONDS = 86_400.0
-ATTEMPTS = 3  # at a game that an error of our own interrupts
+ATTEMPTS = 3  # to answer a challenge, or to get at a game that is refused
 TROUBLE = KibitzError, OSError  # after which other games go on
 
 
@@ -57,8 +63,9 @@ class Bot:
     ) -> None:
         self._me, self._server, self._network = me, server, network
         self._settings, self._archive, self._dry_run = settings, archive, server.dry_run
+        server.say = archive.say
         self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
-        self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
+        self._waiting: dict[str, _Waiting] = {}  # challenges that are not answered yet
         self._games: dict[str, _GameThread] = {}
         self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
         self._opponents: dict[str, str] = {}  # ids, by game; accepted and under way
@@ -138,23 +145,15 @@ class Bot:
     def _listen(self) -> None:
         """Put the events into the inbox."""
         try:
-            for raw in self._server.events():
-                try:
-                    event = event_of(raw)
-                except msgspec.ValidationError as error:
-                    self._archive.say(
-                        f"an event that makes no sense: {shorten(repr(raw))}: {error}"
-                    )
-                    continue
-                if event is not None:
-                    self._inbox.put(event)
+            for event in self._server.events():
+                self._inbox.put(event)
         except BaseException as error:  # noqa: BLE001 - run raises it
             self._inbox.put(error)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, ChallengeMade):
             if event.challenge.opponent.id.casefold() != self._me.casefold():
-                self._waiting[event.challenge.id] = event.challenge
+                self._waiting.setdefault(event.challenge.id, _Waiting(event.challenge))
         elif isinstance(event, ChallengeCanceled):
             self._waiting.pop(event.challenge.id, None)
             self._accepted.pop(event.challenge.id, None)
@@ -171,7 +170,9 @@ class Bot:
 
     def _answer(self, now: Workload) -> None:
         """Accept or decline what waits, rated games first."""
-        for challenge in sorted(self._waiting.values(), key=lambda waiting: not waiting.rated):
+        due = [waits for waits in self._waiting.values() if time.monotonic() >= waits.at]
+        for waiting in sorted(due, key=lambda waits: not waits.challenge.rated):
+            challenge = waiting.challenge
             if not self._server.free("answer"):
                 return
             refusal = why_declined(challenge, self._settings, now)
@@ -198,6 +199,8 @@ class Bot:
                 return
             except ServerError as error:
                 self._archive.say(f"not answered: {what}: {error}")
+                if isinstance(error, UnreachableError) and waiting.again(self._server.pauses.again):
+                    continue
             del self._waiting[challenge.id]
 
     def _give_up_waiting(self) -> None:
@@ -215,6 +218,7 @@ class Bot:
     def _start(self, game: GameInfo) -> None:
         name, opponent = game.game_id, game.opponent.id.casefold()
         self._accepted.pop(name, None)
+        self._waiting.pop(name, None)  # its acceptance has arrived, though no answer came
         if name in self._games or name in self._ended or name in self._resting:
             return
         if self._dry_run:
@@ -263,15 +267,33 @@ class Bot:
                 (self._resting if running.rests else self._ended).add(name)
                 del self._games[name]
                 continue
+            if running.again_at is not None:
+                if time.monotonic() >= running.again_at:
+                    running.begin()
+                continue
             self._archive.say(f"game {name}: {type(running.error).__name__}: {running.error}")
-            if not isinstance(running.error, TROUBLE):
+            if not isinstance(running.error, TROUBLE) or isinstance(running.error, TokenError):
                 raise running.error
-            if running.attempts < ATTEMPTS and not isinstance(running.error, RefusedError):
-                running.begin()
-            elif isinstance(running.error, TokenError):
-                raise running.error
-            else:
+            gone = isinstance(running.error, RefusedError) or self._stop.requested
+            if gone and running.attempts >= ATTEMPTS:
                 del self._games[name]
+            else:
+                running.wait(self._server.pauses)
+
+
+@dataclass
+class _Waiting:
+    """A challenge without an answer."""
+
+    challenge: Challenge
+    attempts: int = 0  # to answer it
+    at: float = 0.0  # the next one, by time.monotonic
+
+    def again(self, pause: float) -> bool:
+        """Answer it later; False after too many attempts."""
+        self.attempts += 1
+        self.at = time.monotonic() + pause * 2**self.attempts
+        return self.attempts < ATTEMPTS
 
 
 class _GameThread:
@@ -284,9 +306,18 @@ class _GameThread:
     def begin(self) -> None:
         """Play it, from where it stands."""
         self.error: BaseException | None = None
+        self.again_at: float | None = None  # after an error
+        self._began = time.monotonic()
         self.attempts += 1
         self.thread = threading.Thread(target=self._run, name="game", daemon=True)
         self.thread.start()
+
+    def wait(self, pauses: Pauses) -> None:
+        """Begin again soon; later after each attempt in a row."""
+        now = time.monotonic()
+        if now - self._began > pauses.events:
+            self.attempts = 1
+        self.again_at = now + min(pauses.again * 2 ** min(self.attempts, 20), pauses.game)
 
     def _run(self) -> None:
         try:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from kibitz.apps.lichess.archive import Archive
 from kibitz.apps.lichess.decisions import Lag
+from kibitz.apps.lichess.messages import Full
 from kibitz.apps.lichess.server import (
     LimitedError,
     RefusedError,
@@ -51,6 +52,12 @@ class Delivery:
         """Whether the move in this position is decided, and sent or about to be."""
         return self._reply is not None and self._reply.after == moves
 
+    def doubt(self) -> None:
+        """The position is heard of once more: the move may have been taken back unheard."""
+        if self._sent:
+            self._sent, self._unsure = False, True
+            self._at = time.monotonic() + self._server.pauses.again
+
     def confirmed(self, moves: Moves, left: float, increment: float) -> None:
         """The game has gone on to other moves; what is left on the bot's clock."""
         reply = self._reply
@@ -59,10 +66,11 @@ class Delivery:
         if not self.has_move_for(moves):
             self._reply = None
 
-    def send(self, until: float) -> bool:
+    def send(self, until: float) -> Full | bool:
         """Send the move if that is due; False if the server will never take it.
 
-        `until` is when the bot's clock runs out: no server takes a move after that.
+        `until` is when the bot's clock runs out: no server takes a move after that. Where the game
+        stands otherwise than the bot has heard, the move is not sent again: that is returned.
         """
         if self._sent or self._reply is None or time.monotonic() < self._at:
             return True
@@ -78,9 +86,11 @@ class Delivery:
             self.lag.send()
         self._tried = True
         try:
-            if self._unsure and self._server.moves_of(self._game) != self._reply.after:
-                self._sent = True  # it has arrived after all, and the stream will say so
-                return True
+            if self._unsure:
+                standing = self._server.standing(self._game)
+                if standing.state.gone_on(self._reply.after):
+                    self._sent = True
+                    return standing
             self._unsure = False
             self._server.move(self._game, self._reply.uci, self._reply.offers_draw)
             self._sent = True
@@ -93,7 +103,7 @@ class Delivery:
         except RefusedError as error:
             # Most often the stream is about to say that the game is over, or the move made.
             self._failed(f"refused: {error}", until)
-            self._refused += 1
+            self._refused, self._unsure = self._refused + 1, True
             self._sent = self._refused >= REFUSALS
             return not self._sent
         return True

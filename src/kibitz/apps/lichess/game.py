@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import msgspec
-
 from kibitz.apps.lichess.archive import Archive, result_of
 from kibitz.apps.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.apps.lichess.config import Lichess
@@ -36,7 +34,6 @@ from kibitz.apps.lichess.messages import (
     OpponentGone,
     Player,
     State,
-    message_of,
 )
 from kibitz.apps.lichess.server import Server
 from kibitz.data.openings import odds_in
@@ -114,7 +111,7 @@ class Game:
         self.over = False
         self.rests = False  # it waits for a reply that may take days
         self._full: Full | None = None
-        self._state, self._heard = State(""), time.monotonic()
+        self._state, self._heard = State("", 0, 0, "started"), time.monotonic()
         self._side: Side = "white"
         self._board, self._moves = Board(), Moves()
         self._at_odds = False
@@ -166,14 +163,9 @@ class Game:
         """Put what the stream brings into the inbox, once a message has told all of the game."""
         has_full = False
         try:
-            for raw in self._server.game(self.id, lambda: not self.over):
-                try:
-                    message = message_of(raw)
-                except msgspec.ValidationError as error:
-                    self._archive.say(f"game {self.id}: a message that makes no sense: {error}")
-                    continue
+            for message in self._server.game(self.id, lambda: not self.over):
                 has_full |= isinstance(message, Full)
-                if message is None or not has_full:
+                if not has_full:
                     continue
                 self._inbox.put(message)
                 if isinstance(message, State) and not message.going_on:
@@ -285,6 +277,7 @@ class Game:
     def _think(self) -> None:
         """See to it that a search for the bot's move is under way, or that the move is sent."""
         if self._delivery.has_move_for(self._moves):
+            self._delivery.doubt()
             self._send()
         elif self._running is None or self._running.moves != self._moves:
             self._delivery.lag.begin(self._left)
@@ -389,7 +382,10 @@ class Game:
     def _send(self) -> None:
         """Send the move if it is due; where no move is taken, resign."""
         until = self._heard + self._left / 1000 if self._timed else math.inf
-        if not self._delivery.send(until):
+        sent = self._delivery.send(until)
+        if isinstance(sent, Full):
+            self._follow(sent.state)
+        elif not sent:
             self._acts.ask("resign")
 
     # --- as time goes by ------------------------------------------------------------------------

@@ -129,12 +129,12 @@ Event: TypeAlias = ChallengeMade | ChallengeDeclined | ChallengeCanceled | GameS
 class State(msgspec.Struct, frozen=True, tag="gameState"):
     """How a game stands; times are milliseconds."""
 
-    moves: str  # one that is missing is not a game at its start
-    wtime: Milliseconds = 0
-    btime: Milliseconds = 0
+    moves: str  # one that is missing is not a game at its start, nor a time the end of a clock
+    wtime: Milliseconds
+    btime: Milliseconds
+    status: str
     winc: Milliseconds = 0
     binc: Milliseconds = 0
-    status: str = "started"
     winner: str | None = None
     wdraw: bool = False
     bdraw: bool = False
@@ -145,6 +145,10 @@ class State(msgspec.Struct, frozen=True, tag="gameState"):
     def going_on(self) -> bool:
         """Whether the game has not ended."""
         return self.status in ("created", "started")
+
+    def gone_on(self, moves: tuple[str, ...]) -> bool:
+        """Whether the game has ended, or has other moves than these."""
+        return not self.going_on or tuple(self.moves.split()) != moves
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -173,8 +177,8 @@ class Full(msgspec.Struct, rename="camel", frozen=True, tag="gameFull"):
 class ChatLine(msgspec.Struct, frozen=True, tag="chatLine"):
     """Somebody has written something."""
 
-    username: str
-    text: str
+    username: str = ""
+    text: str = ""
     room: str = "player"
 
 
@@ -243,12 +247,20 @@ _MESSAGES = {"gameFull", "gameState", "chatLine", "opponentGone"}
 
 def event_of(raw: dict[str, Any]) -> Event | None:
     """A message of the stream of events; None for kinds that are not known."""
-    return msgspec.convert(_given(raw), Event) if str(raw.get("type")) in _EVENTS else None
+    return msgspec.convert(_given(raw), Event) if _type_of(raw) in _EVENTS else None
 
 
 def message_of(raw: dict[str, Any]) -> Message | None:
     """A message of the stream of a game; None for kinds that are not known."""
-    return msgspec.convert(_given(raw), Message) if str(raw.get("type")) in _MESSAGES else None
+    return msgspec.convert(_given(raw), Message) if _type_of(raw) in _MESSAGES else None
+
+
+def _type_of(raw: dict[str, Any]) -> str:
+    """The kind of a message, which all have: what has none may have been a move."""
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise msgspec.ValidationError("no type")
+    return kind
 
 
 def _given(value: Any, depth: int = DEPTH) -> Any:
@@ -268,28 +280,30 @@ def _given(value: Any, depth: int = DEPTH) -> Any:
 
 
 def lines_in(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    r"""The lines that pieces of a stream make up, without those that are empty.
+    r"""The lines that pieces of a stream make up; empty ones only say that it lives.
 
     >>> list(lines_in([b"a\nb", b"c\n\n", b"d"]))
-    [b'a', b'bc', b'd']
+    [b'a', b'bc', b'', b'd']
     """
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        yield from filter(None, map(bytes.strip, whole))
+        yield from map(bytes.strip, whole)
         if len(rest) > LONGEST_LINE:
             raise ValueError(f"a line of more than {LONGEST_LINE} bytes")
     if rest.strip():
         yield rest.strip()
 
 
-def object_of(line: bytes) -> dict[str, Any] | None:
-    """The JSON object of a line; None if it is none."""
+def object_of(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        value = None
+    if not isinstance(value, dict):
+        raise msgspec.ValidationError("no JSON object")
+    return value
 
 
 # --- Retry-After ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -17,9 +18,12 @@ from kibitz.apps.lichess.messages import (
     AccountInfo,
     ChallengeReply,
     ChatMade,
+    Event,
     Full,
+    Message,
     Ongoing,
     OnlineBot,
+    event_of,
     lines_in,
     message_of,
     object_of,
@@ -47,6 +51,7 @@ except ImportError as error:
     raise missing_extra("kibitz lichess", "berserk", "lichess") from error
 
 Answer = TypeVar("Answer")
+Told = TypeVar("Told")
 Kind: TypeAlias = Literal["move", "answer", "chat", "challenge", "look"]
 KINDS: tuple[Kind, ...] = ("move", "answer", "chat", "challenge", "look")
 LICHESS = "https://lichess.org"
@@ -56,6 +61,7 @@ MOST_GAMES = 50  # that are listed
 MOST_BOTS = 100  # that are listed
 KEPT_JUNK = 100  # lines of a stream that made no sense and are passed over when they come again
 PIECE = 512  # bytes
+FULL = b"gameFull"
 UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
 UNREADABLE = (  # no answer, or one that is not what Lichess says
     ApiError, requests.RequestException, ValueError, KeyError, RecursionError,
@@ -129,6 +135,7 @@ class Server:
     ) -> None:
         self.pauses, self.url, self.dry_run = pauses, url.rstrip("/"), dry_run
         self.closed = threading.Event()
+        self.say: Callable[[str], None] = say  # for what becomes of streams
         self._session = requests.Session()
         self._session.auth = _Bearer(token)  # set so that no ~/.netrc can take its place
         adapter = _Timed(pauses)
@@ -231,15 +238,19 @@ class Server:
         """Make a move."""
         self._do("move", lambda: self._bots.move(game, move, offer_draw))
 
-    def moves_of(self, game: str) -> tuple[str, ...]:
-        """The moves that the server has."""
+    def standing(self, game: str) -> Full:
+        """How a game stands."""
 
-        def look() -> tuple[str, ...]:
+        def look() -> Full:
+            until = time.monotonic() + self.pauses.reply
             for line in self._bots.game(game):
-                message = message_of(object_of(line) or {})
-                if isinstance(message, Full):
-                    return tuple(message.state.moves.split())
-            raise ValueError("a stream that does not say which game it is")
+                if FULL in line:
+                    message = message_of(object_of(line))
+                    if isinstance(message, Full):
+                        return message
+                if time.monotonic() > until:
+                    break
+            raise msgspec.ValidationError("a stream that does not say which game it is")
 
         return self._ask("move", look)
 
@@ -279,23 +290,25 @@ class Server:
 
     # --- streams --------------------------------------------------------------------------------
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[Event]:
         """What happens to the account, until the server is closed."""
-        yield from self._stream("events", self._bots.events, lambda: True, self.pauses.events)
+        connect, longest = self._bots.events, self.pauses.events
+        return self._stream("events", connect, event_of, lambda: True, longest)
 
-    def game(self, game: str, alive: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    def game(self, game: str, alive: Callable[[], bool]) -> Iterator[Message]:
         """The messages of a game, until it ends."""
-        name = f"game {game}"
-        yield from self._stream(name, lambda: self._bots.game(game), alive, self.pauses.game)
+        name, longest = f"game {game}", self.pauses.game
+        return self._stream(name, lambda: self._bots.game(game), message_of, alive, longest)
 
     def _stream(
         self,
         name: str,
         connect: Callable[[], Iterator[bytes]],
+        read: Callable[[dict[str, Any]], Told | None],
         alive: Callable[[], bool],
         longest: float,
-    ) -> Iterator[dict[str, Any]]:
-        """The messages of a stream, connected again whenever it ends, ever later if soon.
+    ) -> Iterator[Told]:
+        """The messages of a stream, connected again whenever it ends, ever later if at once.
 
         A line that makes no sense may have been a move or a game, so the stream is connected again
         to hear of it; if the same line comes then, it is passed over.
@@ -303,17 +316,21 @@ class Server:
         wait, complaint = self.pauses.again, ""
         junk = deque[bytes](maxlen=KEPT_JUNK)
         while alive() and not self.closed.is_set():
-            began, reason = time.monotonic(), "ended"
+            since, reason = math.inf, "ended"
             try:
                 for line in connect():
-                    message = object_of(line)
+                    since = min(since, time.monotonic())
+                    try:
+                        message = read(object_of(line)) if line else None
+                    except msgspec.ValidationError as error:
+                        if line in junk:
+                            continue
+                        junk.append(line)
+                        reason = f"a line that makes no sense: {shorten(repr(line))}: {error}"
+                        break
                     if message is not None:
                         yield message
-                    elif line not in junk:
-                        junk.append(line)
-                        reason = f"a line that makes no sense: {shorten(repr(line))}"
-                        break
-                    if self.closed.is_set():
+                    if self.closed.is_set() or not alive():
                         return
             except ResponseError as error:
                 failure = self._failure("look", error)
@@ -323,11 +340,11 @@ class Server:
                 wait = max(wait, failure.seconds) if isinstance(failure, LimitedError) else wait
             except UNREADABLE as error:
                 reason = _cause(error)
-            if time.monotonic() - began > longest:
+            if time.monotonic() - since > self.pauses.game:  # it has worked for a while
                 wait, complaint = self.pauses.again, ""
             if alive() and reason != complaint and not self.closed.is_set():
                 complaint = reason
-                say(f"stream of {name}: {reason}; connecting again")
+                self.say(f"stream of {name}: {reason}; connecting again")
             self.closed.wait(wait)
             wait = min(2 * wait, longest)
 
@@ -414,8 +431,8 @@ def _cause(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, RecursionError | msgspec.ValidationError):
         return f"an answer that makes no sense ({error})"
-    if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
-        return f"a line that is not JSON ({error})"
+    if isinstance(error, ValueError):
+        return f"an answer that is not JSON ({error})"
     parts = [part.strip() for part in _BETWEEN_QUOTES.findall(str(error))]
     spoken = [part for part in parts if any(letter.isalpha() for letter in part)]
     return spoken[-1].rpartition(": ")[2] if spoken else type(error).__name__
