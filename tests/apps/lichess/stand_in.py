@@ -23,6 +23,8 @@ BOT, OTHER = "kibitzbot", "somebody"
 KEEP_ALIVE = 0.1  # seconds; Lichess's 7
 CUT = object()  # a connection breaks in the middle of a line
 END = object()  # a stream ends in good order
+DEAD = object()  # nothing comes any more, and nobody says so
+DEAD_SECONDS = 60.0
 
 VALUES = {None: 0, 1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}  # of the types of pieces
 
@@ -262,6 +264,8 @@ class FakeGame:
 class StandIn:
     """The server."""
 
+    game_type = FakeGame
+
     def __init__(self) -> None:
         self.account: dict[str, Any] = {
             "id": BOT,
@@ -283,6 +287,7 @@ class StandIn:
         self.keep_alive: float | None = KEEP_ALIVE
         self.on_accept: Callable[[str], None] = lambda _: None
         self.deaf: list[str] = []  # parts of paths that are obeyed without an answer, once each
+        self.closed = threading.Event()
         self.hangs_up = False  # streams end as soon as they begin
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
@@ -291,6 +296,7 @@ class StandIn:
         self._thread.start()
 
     def close(self) -> None:
+        self.closed.set()
         for stream in [
             *self.events,
             *(one for game in self.games.values() for one in game.streams),
@@ -306,19 +312,35 @@ class StandIn:
         for stream in self.events:
             stream.put(message)
 
+    def first_events(self) -> list[Any]:
+        """What a new stream of events begins with."""
+        told, self.waiting = self.waiting, []
+        return told
+
+    def fault_at(self, _: str, path: str) -> int | None:
+        """The HTTP status of a fault in answer to a request, by its method and path."""
+        for fault in self.faults:
+            if fault[0] in path:
+                self.faults.remove(fault)
+                return fault[1]
+        return None
+
     def acts_in(self, game: str) -> list[str]:
         """What the bot has done in a game beside moves."""
         return [what for name, what in self.acts if name == game]
 
     def begin(self, name: str, **how: Any) -> FakeGame:
         """Start a game and tell the bot."""
-        game = self.games[name] = FakeGame(self, name, **how)
-        opponent = {"id": OTHER, "username": "Somebody", "rating": 1400}
-        about = {"gameId": name, "fullId": f"{name}abcd", "opponent": opponent}
-        about |= {"speed": game.full()["speed"]}
-        self.event({"type": "gameStart", "game": about})
+        game = self.games[name] = self.game_type(self, name, **how)
+        self.event(self.start_of(game))
         game.go_on()
         return game
+
+    def start_of(self, game: FakeGame) -> dict[str, Any]:
+        """The event that says that a game has begun."""
+        opponent = {"id": OTHER, "username": "Somebody", "rating": 1400}
+        about = {"gameId": game.id, "fullId": f"{game.id}abcd", "opponent": opponent}
+        return {"type": "gameStart", "game": about | {"speed": game.full()["speed"]}}
 
     def playing(self) -> dict[str, Any]:
         """The games under way, as Lichess lists them."""
@@ -381,9 +403,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
                 self._send(200, lines.encode(), "application/x-ndjson")
             elif path == "/api/stream/event":
                 stream: queue.SimpleQueue[Any] = queue.SimpleQueue()
-                for message in server.waiting:
+                for message in server.first_events():
                     stream.put(message)
-                server.waiting = []
                 if server.hangs_up:
                     stream.put(END)
                 server.events.append(stream)
@@ -426,20 +447,25 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
             if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self._reply(401, {"error": "No such token"})
                 return True
-            for fault in server.faults:
-                if fault[0] in path:
-                    server.faults.remove(fault)
-                    if fault[1] == 0:  # the connection breaks without an answer
-                        self.close_connection = True
-                    else:
-                        self._reply(fault[1], {"error": "trouble"})
-                    return True
-            return False
+            status = server.fault_at(method, path)
+            if status == 0:  # the connection breaks without an answer
+                self.close_connection = True
+            elif status == 200:
+                self._send(200, b"<html>trouble</html>", "text/html")
+            elif status is not None:
+                self._reply(status, {"error": "trouble"})
+            return status is not None
 
         def _reply(self, status: int, content: Any) -> None:
             self._send(status, json.dumps(content).encode(), "application/json")
 
         def _send(self, status: int, content: bytes, kind: str) -> None:
+            try:
+                self._write(status, content, kind)
+            except (BrokenPipeError, ConnectionResetError):  # who asked has gone
+                self.close_connection = True
+
+        def _write(self, status: int, content: bytes, kind: str) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("X-OAuth-Scopes", server.scopes)
@@ -473,6 +499,9 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
                 return True
             if message is CUT:
                 self._chunk(b'{"type":"gameSta')
+                return False
+            if message is DEAD:
+                server.closed.wait(DEAD_SECONDS)
                 return False
             if message is END:
                 self.wfile.write(b"0\r\n\r\n")
