@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 import sys
 from collections.abc import Callable
@@ -578,3 +579,59 @@ def test_a_game_on_one_long_line_is_one_game(comment: str, space: str) -> None:
     assert len(game.moves) == len(moves)
     assert game.result == "1-0"
     assert all(node.comment == comment for node in game.tree.mainline())
+
+
+BEFORE_PROMOTING = '[SetUp "1"]\n[FEN "6k1/2P3r1/8/8/8/8/8/K7 w - - 0 30"]\n\n'
+
+
+@pytest.mark.parametrize("queen", ["c8=Q", "c8Q", "c8=(Q)", "c8(Q)", "c8=Q+", "c8=♕"])
+def test_a_promotion_at_the_end_of_a_variation_does_not_swallow_its_end(queen: str) -> None:
+    """Servers' variations are cut after some plies, wherever that is; 19 games of 1 000 have it."""
+    text = f"{BEFORE_PROMOTING}30. Ka2 Rg6 (30... Rd7 31. {queen}) 31. {queen} Kf7 *"
+    game = parse_game(text)
+    assert not game.cut
+    assert [move.uci() for move in game.tree.mainline_moves()] == ["a1a2", "g7g6", "c7c8q", "g8f7"]
+    (_, other) = game.tree.variations[0].variations
+    assert [move.uci() for move in other.mainline_moves()] == ["c7c8q"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_main_lines_are_those_of_python_chess(seed: int) -> None:
+    """Random games with variations that end anywhere."""
+    numbers = random.Random(seed)
+    game = chess.pgn.Game()
+    game.setup(chess.Board("4k3/PPP5/8/8/8/8/ppp5/4K2R w K - 0 1") if seed % 2 else chess.Board())
+    node: chess.pgn.GameNode = game
+    for _ in range(40):
+        moves = [*node.board().legal_moves]
+        if not moves:
+            break
+        other = node.add_variation(numbers.choice(moves))
+        node = node.variations[0]
+        for _ in range(numbers.randrange(4)):
+            if other is node or not any(other.board().legal_moves):
+                break
+            other = other.add_variation(numbers.choice([*other.board().legal_moves]))
+        if numbers.random() < 0.5 and any(node.board().legal_moves):
+            side = node.add_main_variation(numbers.choice([*node.board().legal_moves]))
+            node.add_variation(numbers.choice([*node.board().legal_moves]))
+            node = side
+    text = str(game)
+    read = parse_game(text)
+    assert not read.cut
+    assert str(read.tree) == text
+
+
+@pytest.mark.parametrize(
+    ("moves", "first"),
+    [
+        ("1. e4 (1. d4 d5 2. c4 1-0", "d4"),
+        ("1. e4 e5 (1... c5 2. Nf3 (2. c3 Nf6) 2. Nf3 *", "c5"),
+        ("1. e4 (1. d4 d5 (1... Nf6 2. c4) 1... e5 2. Nf3", "d4"),
+    ],
+)
+def test_a_variation_that_is_never_closed_is_a_fault(moves: str, first: str) -> None:
+    bad: list[BadGame] = []
+    games = list(read_games(io.StringIO(f'{moves}\n\n[Event "b"]\n\n1. c4 *\n'), bad.append))
+    assert [game.tree.end().ply() for game in games] == [1]
+    assert [f"begins with {first} is never closed" in str(fault) for fault in bad] == [True]

@@ -37,8 +37,9 @@ _WORD = re.compile(
     r"^%[^\n]*|^\[\w+[ \t]+\"[^\n]*|\{[^}]*\}?|;[^\n]*"  # lines of no moves, tags, comments
     rf"|(?<![\w$%-])(?P<piece>(?:\u041a\u0440|[{_UPPER}]|[\u2654-\u265f]\ufe0e?)\s?)?"
     r"(?P<squares>[a-z]?\d?[x:\u00d7-]?[a-z]\d{1,2})"
-    rf"(?:=\(?(?P<named>[a-z{_UPPER}\u2654-\u265f])\)?"
-    rf"|(?<=[a-h][18])\(?(?P<bare>[nbrqk{_UPPER}\u2654-\u265f])\)?)?"
+    # A promotion, in brackets that are closed: a bracket alone ends a variation.
+    rf"(?:=(?P<opens>\()?(?P<named>[a-z{_UPPER}\u2654-\u265f])(?(opens)\))"
+    rf"|(?<=[a-h][18])(?P<bracket>\()?(?P<bare>[nbrqk{_UPPER}\u2654-\u265f])(?(bracket)\)))?"
     r"(?P<sign>e\.?p\b\.?|mate|[ND])?(?!\w)"  # en passant, mate; a new move, a diagram
     # Words with a square that are no moves: E4, P-K4, eE4; a parser might see half of one.
     r"|(?<![\w$%-])(?![A-E]\d\d\b)(?=[\w-]*(?:[A-Ha-h\u0410-\u044f]|[-x][KQRBN]+)[1-8](?!\d))[\w-]+",
@@ -354,6 +355,14 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
             self._boards.pop()
         self._is_lost = self._is_too_deep = False
 
+    def end_game(self) -> None:
+        """Say so if a variation is still open: what follows it may be the game's."""
+        if len(self.variation_stack) > 1:
+            node = self.variation_stack[-1]
+            while not node.starts_variation() and node.parent is not None:
+                node = node.parent
+            self.handle_error(UnclosedVariationError(node))
+
     def result(self) -> chess.pgn.Game:
         """The game with its comments."""
         for node, comments in self._comments.values():
@@ -384,6 +393,14 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
 
 class _ResultError(ValueError):
     """A result stands where python-chess wants a move: the variation, or the game, ends."""
+
+
+class UnclosedVariationError(ValueError):
+    """A variation without an end."""
+
+    def __init__(self, first: chess.pgn.GameNode) -> None:
+        begins = first.san() if isinstance(first, chess.pgn.ChildNode) else "no move"
+        super().__init__(f"a variation that begins with {begins} is never closed")
 
 
 class UnreadableMoveError(ValueError):
