@@ -253,20 +253,20 @@ def _use_settings(path: str | None) -> None:
         settings.use_file(path)
     file = settings.used()
     if file is not None:
-        given = settings.flags(file)
-        for name in given:
+        flags = settings.flags(file)
+        for name in flags:
             if name not in COMMANDS:
                 where = f"{file}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(file), given), paths_here, note_seed)
+        app.config = (_FlagsOfFile(str(file), flags), paths_here, note_seed)
 
 
 class _FlagsOfFile:
     """Gives a command the flags that the settings file has for it and the command line has not."""
 
-    def __init__(self, source: str, given: dict[str, Any]) -> None:
-        self._source, self._flags, self._root = source, given, app
-        self._given = Dict(data={FLAGS: given}, root_keys=(FLAGS,), source=source)
+    def __init__(self, source: str, flags: dict[str, Any]) -> None:
+        self._source, self._flags, self._root = source, flags, app
+        self._given = Dict(data={FLAGS: flags}, root_keys=(FLAGS,), source=source)
 
     def __call__(self, app: App, path: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """What cyclopts calls before it binds arguments; `words` name the command."""
@@ -292,13 +292,13 @@ class _FlagsOfFile:
 def _refuse_twice(tokens: Sequence[str]) -> None:
     """Refuse a key that is given two values by flags such as `--set` and `--option`."""
     spelled = [part for word in tokens for part in _flag_and_value(word)]
-    given: set[tuple[str, str]] = set()
+    keys: set[tuple[str, str]] = set()
     for flag, text in pairwise(spelled):
         key = text.partition("=")[0].strip()
         if flag in REPEATED and "=" in text:
-            if (flag, key) in given:
+            if (flag, key) in keys:
                 raise InputError(f"{flag} {key}", value=text, fix="give it once")
-            given.add((flag, key))
+            keys.add((flag, key))
 
 
 def _flag_and_value(word: str) -> list[str]:
@@ -438,7 +438,7 @@ def _carry_out(program: Sequence[str], tokens: list[str]) -> int:
 
 
 # What libraries raise where a content or a number is not what it should be, by their modules:
-# only one that is loaded can have raised it. What a room knows to expect it names itself.
+# only one that is loaded can have raised it. Errors that a room expects are caught there.
 _OF_LIBRARIES = {
     "csv": "Error",
     "json": "JSONDecodeError",

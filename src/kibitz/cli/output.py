@@ -69,7 +69,7 @@ def milliseconds(seconds: float | None) -> int | None:
 
 
 def refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
-    """Refuse two of one name, as results are told apart by name."""
+    """Refuse two of one name, as the name is the key of a result."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two {what} of one name", value=name, fix=fix)
@@ -137,9 +137,9 @@ def note_seed(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> Non
     """Tell results the seed of a command, given or usual, before it runs."""
     for argument in arguments:
         if "--seed" in argument.names:
-            given = argument.tokens[-1].value if argument.tokens else argument.field_info.default
-            digits = str(given)  # of what is no number the command itself will speak
-            use_seed(int(digits) if digits.isdecimal() and len(digits) < MOST_DIGITS else given)
+            seed = argument.tokens[-1].value if argument.tokens else argument.field_info.default
+            digits = str(seed)  # of what is no number the command itself will speak
+            use_seed(int(digits) if digits.isdecimal() and len(digits) < MOST_DIGITS else seed)
 
 
 # --- printing -------------------------------------------------------------------------------------

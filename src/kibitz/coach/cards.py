@@ -88,9 +88,9 @@ def write_anki(path: Path, items: Iterable[Stored]) -> None:
             name = f"{game.site}-{game.site_id}-{item.ply}".replace("/", "-")
             pictures += _pictures(Path(folder), name, stored)
             texts = (question(stored), _with_score(stored), reason(stored), title_of(game))
-            asked, answer, why, title = map(html.escape, texts)
+            front, answer, why, title = map(html.escape, texts)
             images = [f'<img src="kibitz-{name}-{side}.svg">' for side in ("front", "back")]
-            note = [images[0], asked, images[1], answer, why, title]
+            note = [images[0], front, images[1], answer, why, title]
             deck.add_note(genanki.Note(model, note, guid=genanki.guid_for("kibitz", name)))
         package = genanki.Package(deck, media_files=pictures)
         with atomic_write(path) as file, tempfile.TemporaryDirectory() as made:

@@ -221,14 +221,14 @@ class _Fetching:
         """The months that may have changed since the last run, the earliest first."""
         url = f"{self._account.url}/pub/player/{self._account.name.casefold()}/games"
         months = self._ask(lambda: f"{url}/archives", _months)
-        seen = {
+        fetched = {
             month: (tag, final)
             for month, tag, final in self._database.rows(
                 "SELECT month, tag, final FROM archives WHERE source = ?", (self._source,)
             )
         }
         for month in months:
-            tag, final = seen.get(month, ("", 0))
+            tag, final = fetched.get(month, ("", 0))
             if self._stop.requested:
                 return
             if not final and _end_of(month) > self._wanted.since:

@@ -47,7 +47,7 @@ def name_of(board: chess.Board, times: int) -> str:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What searches said of the last moves of a game, for whoever asks; the looks only grow."""
+    """The searches of the last moves of a game; to `looks` entries are only added."""
 
     start: str = chess.STARTING_FEN
     chess960: bool = False
@@ -83,7 +83,7 @@ class Analysis:
         return self.looks[name]
 
     def outcome(self, board: chess.Board) -> int | None:
-        """1, 0 or -1 for the side to move by the endgame tables; None if they do not know."""
+        """1, 0 or -1 for the side to move by the endgame tables; None if it is not in them."""
         if board.castling_rights or board.occupied.bit_count() > MOST_PIECES:
             return None
         if not self.has_tables:

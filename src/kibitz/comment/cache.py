@@ -70,5 +70,5 @@ class AnalysisCache:
 
 @cache
 def network_stamp(network: str) -> str:
-    """What tells networks apart: the checksums of their files, or a name of what has none."""
+    """The identity of a network: the checksums of its files, or its name if it has none."""
     return " ".join(map(sha256_of, files_of(network))) or network

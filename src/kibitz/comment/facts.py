@@ -178,7 +178,7 @@ def scenes_of(analysis: Analysis) -> list[Scene]:
 
 
 def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:
-    """The position after some more moves, which remembers so many of those before them."""
+    """The position after some more moves, with so many earlier ones on its stack."""
     after = board.copy(stack=stack)
     for move in moves:
         after.push(move)

@@ -1,4 +1,4 @@
-"""What is won by force, by a search of material alone: the same for a position whoever asks."""
+"""What is won by force, by a search of material alone; it depends on the position only."""
 
 from __future__ import annotations
 

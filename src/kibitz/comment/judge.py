@@ -33,7 +33,7 @@ class Label(IntEnum):
 SYMBOLS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
 MARKS = {each: SYMBOLS.get(each, "") for each in Label}
-SURPRISE = 0.1  # change of value from which the move made tells more than the search before it
+SURPRISE = 0.1  # change of value from which the move made counts more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
 CENTIPAWN_SLOPE = 0.00368208  # Lichess's
@@ -96,7 +96,7 @@ def _made(board: chess.Board, move: Move) -> chess.Move:
 
 
 def in_hindsight(had: Evaluation, has: Evaluation, move: chess.Move) -> Evaluation:
-    """What a position is worth, once one knows what the move made there has led to.
+    """A position's evaluation, corrected by what the move made there has led to.
 
     The search after a move looks further than the one before it. A move that turns out much better
     than expected was there to be found; if the expected move turns out much worse, it is no better

@@ -33,7 +33,7 @@ TRIES = 5
 TIMEOUT = 30.0  # seconds
 LONGEST_WAIT = 60.0  # seconds before a question is asked again, unless the server wants more
 TOO_MANY, LIMITED_WAIT = 429, 60.0  # seconds after so many requests, if the server says no number
-PATIENCE = 3600.0  # seconds; a server that wants more is not waited for
+PATIENCE = 3600.0  # seconds; the longest wait that a server may ask for
 MOST_SUMS = 1 << 24  # bytes of a list of checksums
 _BLOCK = 1 << 20
 

@@ -170,11 +170,11 @@ def load_table(
     want it.
     """
     overrides = [text.removeprefix(f"{name}.") for text in overrides]
-    given = {text.partition("=")[0].strip() for text in overrides}
+    keys = {text.partition("=")[0].strip() for text in overrides}
     typed = load(cls, overrides=overrides)
     file = dataclasses.make_dataclass("File", [(name, _table_class(TABLES[name]))])
     values = {**file_values(file, _used, partial=True).get(name, {}), **(changes or {})}
-    wanted = {option.name for option in options_of(cls)} - given
+    wanted = {option.name for option in options_of(cls)} - keys
     table = {key: value for key, value in values.items() if key in wanted}
     return dataclasses.replace(typed, **table)  # type: ignore[type-var]
 
@@ -182,7 +182,7 @@ def load_table(
 def parse(path: Location) -> Table:
     """Return a TOML file as tables, unchecked."""
     try:
-        # Notepad starts files with a byte order mark; TOML does not know it.
+        # Notepad starts files with a byte order mark; TOML does not allow it.
         return tomllib.loads(read_bytes(path).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text", fix="save the file as UTF-8") from error

@@ -1,4 +1,4 @@
-"""Public data that `kibitz data fetch` knows: addresses, sizes, licences, checksums.
+"""The public data of `kibitz data fetch`: addresses, sizes, licences, checksums.
 
 Sizes are as publishers and users state them, and grow; checksums are those that publishers list,
 or of the files that were looked at.

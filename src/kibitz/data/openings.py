@@ -112,7 +112,7 @@ class FilteredText(NamedTuple):
 
 def choose(text: str, game_filter: GameFilter) -> FilteredText:
     """Leave out the games that are not wanted."""
-    kept, parts, games = [], [], 0
+    numbers, parts, games = [], [], 0
     for _, lines in whole_games(text.splitlines(keepends=True), 0):
         game = "".join(lines)
         if not game.strip():
@@ -120,11 +120,11 @@ def choose(text: str, game_filter: GameFilter) -> FilteredText:
             continue
         games += 1
         if game_filter.takes(game):
-            kept.append(games)
+            numbers.append(games)
             parts.append(game)
         else:
             parts.append("\n" * len(lines))
-    return FilteredText("".join(parts), tuple(kept), games)
+    return FilteredText("".join(parts), tuple(numbers), games)
 
 
 # --- openings -------------------------------------------------------------------------------------
@@ -212,16 +212,16 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
     The first openings of a longer list are those of a shorter one.
     """
     openings: list[Opening] = []
-    seen: set[int] = set()
+    keys: set[int] = set()
     number = 0
     while len(openings) < count:
         board = play_at_random(Board(), plies, random.Random(f"{seed} {number}"))
         number += 1
         # Few plies have few different positions: then they have to serve more than once.
-        new = board.key not in seen or number > 50 * count
+        new = board.key not in keys or number > 50 * count
         fair = not board.is_check() and board.material == 0
         if new and fair and board.outcome() is None:
-            seen.add(board.key)
+            keys.add(board.key)
             openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
     return openings
 
@@ -276,16 +276,16 @@ def odds_in(fen: str, side: Side) -> str:
     >>> odds_in("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1", "white")
     'queen'
     """
-    full, given = (Board(position) for position in (START, fen))
+    full, board = (Board(position) for position in (START, fen))
     missing = []
     for square in range(64):
-        usual, piece = full.piece_at(square), given.piece_at(square)
+        usual, piece = full.piece_at(square), board.piece_at(square)
         if usual != piece:
             if piece is not None or usual is None or usual.isupper() != (side == "white"):
                 return ""
             missing.append(usual.upper())
     odds = _MISSING.get("".join(missing), "")
-    return odds if given.turn == "white" and given.ply == 0 else ""
+    return odds if board.turn == "white" and board.ply == 0 else ""
 
 
 # --- order ----------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def shuffled(things: Sequence[Thing], seed: int) -> list[Thing]:
 
 
 def source_of(location: Location | None, plies: int | None) -> str:
-    """What tells these openings from others, however many of them are chosen."""
+    """The identity of these openings, however many of them are chosen."""
     if not location:
         return f"random {plies or RANDOM_PLIES}"
     whole = sha256_of(location)[:12]

@@ -88,7 +88,7 @@ Check = Callable[[Shard, Place], None]
 
 
 def unchecked(_: Shard, __: Place) -> None:
-    """What is asked of a shard beside what `read` asks: nothing."""
+    """Further checks of a shard beside those of `read`: none."""
 
 
 class Store:
@@ -167,8 +167,8 @@ def outdated(store: Store, keep: int) -> list[tuple[int, Place]]:
     """Shards older than the last `keep` generations, with theirs; those without one are kept."""
     dated_paths = [(header.provenance.get(GENERATION), path) for path, header in store.headers()]
     dated = [(generation, path) for generation, path in dated_paths if isinstance(generation, int)]
-    kept = set(sorted({generation for generation, _ in dated})[-keep:])
-    old = [(generation, path) for generation, path in dated if generation not in kept]
+    newest = set(sorted({generation for generation, _ in dated})[-keep:])
+    old = [(generation, path) for generation, path in dated if generation not in newest]
     return sorted(old, key=lambda pair: (pair[0], pair[1].parts))
 
 

@@ -169,7 +169,7 @@ def open_evaluator(
 
 
 def _loaded(weights: str, backend: Backend, options: str) -> tuple[Evaluator, list[str]]:
-    """A network as BackendOptions want it, and a line for each option of no use to its backend."""
+    """The network by BackendOptions, and a line for each option without effect in its backend."""
     from kibitz.nets.discover import resolve
     from kibitz.nets.load import backend_of, load_evaluator
 

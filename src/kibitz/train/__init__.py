@@ -46,5 +46,5 @@ def keep_memory() -> bool:
     except AttributeError:  # musl has none
         return False
     options = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, LARGEST), (_TOP_PAD, PAD), (_ARENA_MAX, 1))
-    taken = [mallopt(name, value) for name, value in options]
-    return all(taken)
+    accepted = [mallopt(name, value) for name, value in options]
+    return all(accepted)

@@ -261,8 +261,8 @@ def _panel(panel: Panel) -> list[str]:
 
 def _heights(lines: list[Line]) -> tuple[float, float]:
     """Return the range of y; the first tenth of a faint line may leave the panel at the top."""
-    kept = [line.points[len(line.points) // 10 :] if line.faint else line.points for line in lines]
-    numbers = [y for points in kept for _, y in points]
+    shown = [line.points[len(line.points) // 10 :] if line.faint else line.points for line in lines]
+    numbers = [y for points in shown for _, y in points]
     for line in lines:
         for (_, at), error in zip(line.points, line.errors, strict=False):
             numbers += [at - error, at + error]
@@ -275,9 +275,9 @@ def _axis(low: float, high: float, first: float, last: float) -> Axis:
 
 
 def _line(line: Line, x: Axis, y: Axis) -> list[str]:
-    kept = thinned(line.points) if not line.errors else line.points
+    points = thinned(line.points) if not line.errors else line.points
     # What lies beyond the panel is drawn on its edge.
-    places = [(x.place(a), max(TOP, min(HEIGHT - BOTTOM, y.place(b)))) for a, b in kept]
+    places = [(x.place(a), max(TOP, min(HEIGHT - BOTTOM, y.place(b)))) for a, b in points]
     opacity = ' opacity="0.35"' if line.faint else ""
     path = "L".join(f"{across:.1f} {down:.1f}" for across, down in places)
     parts = []

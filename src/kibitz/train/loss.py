@@ -254,7 +254,7 @@ class Taught(NamedTuple):
 
     policy: Tensor | None  # (M,) float32 logits
     value: Tensor | None  # (B,) float32 in [-1, 1]
-    wdl: Tensor | None  # (B, 3) float32, of a teacher that knows draws
+    wdl: Tensor | None  # (B, 3) float32, of a teacher with a draw head
 
 
 def teacher_outputs(

@@ -67,9 +67,9 @@ def _forget_after(path: Path, step: int) -> None:
     if not path.exists():
         return
     lines = path.read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= step]
-    if len(kept) < len(lines):
-        write_bytes(path, b"".join(kept))
+    valid = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= step]
+    if len(valid) < len(lines):
+        write_bytes(path, b"".join(valid))
 
 
 def _tensorboard(folder: Path) -> Any:

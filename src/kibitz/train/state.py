@@ -70,9 +70,9 @@ def begin(
     torch.manual_seed(run.seed)
     learner = learner_of(settings, checkpoint, share, device)
     how = recipe_of(learner.card, data)
-    seen = recipe_of(learner.teacher.card, data) if learner.teacher else None
+    teacher_recipe = recipe_of(learner.teacher.card, data) if learner.teacher else None
     place = place_of(checkpoint, window)
-    loader = Loader(window, how, run.batch, run.seed, place, share, str(device), seen)
+    loader = Loader(window, how, run.batch, run.seed, place, share, str(device), teacher_recipe)
     average = None
     if settings.average.kind != "none":
         average = Average(settings.average.kind, settings.average.decay)
@@ -168,15 +168,15 @@ def found_checkpoint(
 
 def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
     """Refuse to go on with settings under which the result would be neither one nor the other."""
-    given, saved = as_json(settings), checkpoint.state["settings"]
-    old_folder, new_folder = Path(saved["run"]["output"]), Path(given["run"]["output"])
+    current, saved = as_json(settings), checkpoint.state["settings"]
+    old_folder, new_folder = Path(saved["run"]["output"]), Path(current["run"]["output"])
     for table, before in saved.items():
         for key, value in before.items():
             same = value, _moved(value, old_folder, new_folder)
-            if key not in MAY_CHANGE.get(table, ()) and given[table].get(key) not in same:
+            if key not in MAY_CHANGE.get(table, ()) and current[table].get(key) not in same:
                 what = f"{table}.{key} was {value!r} when this training began, now it is"
                 fix = "keep it, or choose another --output"
-                raise InputError(what, value=given[table].get(key), fix=fix)
+                raise InputError(what, value=current[table].get(key), fix=fix)
 
 
 def _moved(value: Any, old_folder: Path, new_folder: Path) -> Any:

@@ -150,8 +150,8 @@ class Teacher(NamedTuple):
         """Return the teacher's outputs for a batch that was made for it, too."""
         assert batch.teacher is not None
 
-        def forward(seen: TensorBatch) -> Outputs:
-            return outputs_of(self.network, self.card, seen)
+        def forward(inputs: TensorBatch) -> Outputs:
+            return outputs_of(self.network, self.card, inputs)
 
         return teacher_outputs(forward, self.card.heads, batch.teacher, batch)
 

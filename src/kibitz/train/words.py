@@ -72,24 +72,26 @@ def train_words(
     export: bool = True,
 ) -> Trained:
     """Train a decoder in a folder, or go on there; the file is `NAME.words` in it."""
-    kept = [example for example in examples if not is_held_out(example, settings.held_out)]
+    learnt = [example for example in examples if not is_held_out(example, settings.held_out)]
     held_out = [example for example in examples if is_held_out(example, settings.held_out)]
-    if not kept:
+    if not learnt:
         raise InputError("no examples to train on", value=len(examples), fix="give more games")
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         stack.enter_context(with_lock(folder, "training"))
         torch.set_num_threads(settings.threads)
-        tokens = _tokens(folder, kept, card)
+        tokens = _tokens(folder, learnt, card)
         if tower is not None:
-            network, seen = load_network(tower)
-            card = msgspec.structs.replace(card, encoding=seen.encoding, tower=seen.name)
+            network, tower_card = load_network(tower)
+            card = msgspec.structs.replace(
+                card, encoding=tower_card.encoding, tower=tower_card.name
+            )
         processor = load_tokens(tokens)
         card = msgspec.structs.replace(card, vocabulary=processor.get_piece_size())
         torch.manual_seed(settings.seed)
         model = WordsNetwork(card, network if tower is not None else None)
         training = _Training(model, card, settings, folder, stop)
-        rows, validation = (_rows(part, processor, card) for part in (kept, held_out))
+        rows, validation = (_rows(part, processor, card) for part in (learnt, held_out))
         training.resume()
         metrics = stack.enter_context(Metrics(folder / "metrics.jsonl"))
         losses = training.run(rows, validation, metrics)
@@ -100,7 +102,7 @@ def train_words(
             parameters=count_parameters(model),
             steps=training.step,
             loss=losses.get("loss", 0.0),
-            data=tuple(sorted({f"{example.source} ({example.licence})" for example in kept})),
+            data=tuple(sorted({f"{example.source} ({example.licence})" for example in learnt})),
         )
         encode, following = exported(model)
         path = folder / f"{card.name}.words"

@@ -192,7 +192,7 @@ class ProgramOption(NamedTuple):
     choices: tuple[str, ...] = ()
 
     def command(self, value: str) -> str:
-        """The line that sets it; an InputError names a value that the program does not know."""
+        """The line that sets it; an InputError names a value that the program does not take."""
         if self.kind == "button":
             return f"setoption name {self.name}"
         if self.kind == "check":

@@ -207,7 +207,7 @@ def look(session: Session, rest: str) -> None:
 
 
 def _look_at_moves(session: Session, path: list[str], as_csv: bool) -> None:
-    """What the tree knows of each move after the position and the moves of a path."""
+    """The tree's statistics of each move after the position and the moves of a path."""
     rows = _rows_after(session, path)
     chess960 = session.options.chess960
     table = [list(LOOK_COLUMNS), *(_cells(row, chess960) for row in rows)]

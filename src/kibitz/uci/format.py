@@ -36,7 +36,7 @@ def info_lines(report: Report, *, chess960: bool = False, wdl: bool = False) -> 
 
 
 def info_line(report: Report, line: Line, chess960: bool, wdl: bool) -> str:
-    """Depth to principal variation, in the order GUIs know."""
+    """Depth to principal variation, in the usual order."""
     chances = " wdl {} {} {}".format(*line.wdl) if wdl else ""
     depth = max(1, report.depth)
     text = (

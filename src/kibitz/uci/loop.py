@@ -76,18 +76,18 @@ def ready(session: Session, _: str) -> None:
 
 def set_option(session: Session, rest: str) -> None:
     """`setoption`: refused while searching."""
-    given = parse_option(rest)
-    if given is None:
+    option = parse_option(rest)
+    if option is None:
         raise InputError("setoption", value=rest.strip(), fix="expected name ... value ...")
     session.refuse_while_busy("setoption")
-    refuse_unknown(given[0])
+    refuse_unknown(option[0])
     if session.remote:
-        refuse_files(*given)
-    options = parsed(session.options, *given)
+        refuse_files(*option)
+    options = parsed(session.options, *option)
     if options is not None:
         session.set_options(options)
         return
-    session.engine.set_option(*given)
+    session.engine.set_option(*option)
     if session.engine.needs_kernels:
         session.load()  # now, for a clock may run when it is next asked for a move
 

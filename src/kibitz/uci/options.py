@@ -62,7 +62,7 @@ def all_options() -> list[Option]:
 
 
 def announced() -> list[Option]:
-    """Those that a GUI is told of; the numbers of alpha-beta are for matches and tunings."""
+    """Those in the answer to `uci`; the numbers of alpha-beta are for matches and tunings."""
     return [option for option in all_options() if option.visibility != "debug"]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LONGEST_MESSAGE = 2_000  # characters of a line for people, whatever it quotes
 LONGEST_NUMBER = 18  # digits that are read at all; more is taken for LARGEST
 
-# What `go` knows, with the least value; a smaller one is taken for the least, which is said.
+# Numbers of `go` and their least values; a smaller one is raised to the least, with a note.
 NUMBERS = {
     "wtime": -LARGEST,
     "btime": -LARGEST,
@@ -69,17 +69,17 @@ def parse_go(tokens: Sequence[str]) -> Go:
     >>> parse_go("nodes 800 searchmoves e2e4 d2d4 ponder".split()).limits.searchmoves
     ('e2e4', 'd2d4')
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     notes: list[str] = []
     unknown: list[str] = []
     index = 0
     while index < len(tokens):
         word, index = tokens[index], index + 1
         if word in FLAGS:
-            given[word] = True
+            values[word] = True
         elif word == "searchmoves":
             moves = _moves_from(tokens, index)
-            given[word], index = given.get(word, ()) + moves, index + len(moves)
+            values[word], index = values.get(word, ()) + moves, index + len(moves)
         elif word in NUMBERS:
             typed = tokens[index] if index < len(tokens) else ""
             value = _number(typed)
@@ -88,18 +88,18 @@ def parse_go(tokens: Sequence[str]) -> Go:
                 continue
             least, index = NUMBERS[word], index + 1
             if value >= least:
-                given[word] = min(LARGEST, value)
+                values[word] = min(LARGEST, value)
             elif word == "perft":
                 notes.append(f"go perft: expected {least} or more, found {value}")
             else:
-                given[word] = least
+                values[word] = least
                 notes.append(f"go {word}: {value} is taken for {least}, the least")
         else:
             unknown.append(word)
     if unknown:
         notes.append(f"go: not known: {' '.join(unknown)[:80]}")
-    perft = given.pop("perft", None)
-    limits = Limits(**given)
+    perft = values.pop("perft", None)
+    limits = Limits(**values)
     unreadable = bool(notes) and limits.unlimited and not (limits.infinite or limits.ponder)
     return Go(None if unreadable else limits, perft, tuple(notes))
 
@@ -196,7 +196,7 @@ class Channel:
 
     @staticmethod
     def message(text: str) -> str:
-        """The line that tells people a text, cut where it quotes too much."""
+        """An `info string` line, cut where it is too long."""
         return f"info string {shorten(' '.join(text.split()), LONGEST_MESSAGE)}"
 
     def heard(self, line: str) -> None:

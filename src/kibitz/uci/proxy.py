@@ -121,12 +121,12 @@ class Shares:
         mib = max(need.memory, 0 if loaded is None else loaded.memory)
         threads = max(need.threads, 0 if loaded is None else loaded.threads)
         with self._lock:
-            others = [given for other, given in self._given.items() if other is not share]
+            others = [pair for other, pair in self._given.items() if other is not share]
             has_mib, has_threads = self._given.get(share, (0, 1))  # a thread is everybody's
-            left = self.mib - sum(given[0] for given in others)
+            left = self.mib - sum(mib for mib, _ in others)
             if mib > max(left, has_mib):
                 raise _refusal(need.largest, f"{self.mib} MiB", left, "--most-memory")
-            left = self.threads - sum(given[1] for given in others)
+            left = self.threads - sum(threads for _, threads in others)
             if threads > max(left, has_threads):
                 raise _refusal(need.busiest, f"{self.threads} threads", left, "--most-threads")
             self._given[share] = mib, threads
@@ -318,9 +318,9 @@ class Caller(socketserver.StreamRequestHandler):
 
     def _opens(self, first: str) -> bool:
         """Whether the first line holds the token."""
-        word, _, given = first.strip().partition(" ")
+        word, _, token = first.strip().partition(" ")
         expected = self.server.token.encode()
-        return word == TOKEN_WORD and hmac.compare_digest(given.strip().encode(), expected)
+        return word == TOKEN_WORD and hmac.compare_digest(token.strip().encode(), expected)
 
     def _refuse(self, why: str) -> None:
         with suppress(OSError):  # the caller has gone already

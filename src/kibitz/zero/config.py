@@ -293,12 +293,12 @@ class LearnSettings:
 
 def from_file(path: Location | None, overrides: Sequence[str] = ()) -> LearnSettings:
     """The settings of a run: those that are usual for it, the file's, then the overrides."""
-    given = file_values(LearnSettings, path, partial=True) if path is not None else {}
+    tables = file_values(LearnSettings, path, partial=True) if path is not None else {}
     kinds = [text.split("=")[1].strip() for text in overrides if text.startswith(KIND)]
-    kind = [USUAL_KIND, *given.get("selfplay", {}).get("kind", "").split(), *kinds][-1]
+    kind = [USUAL_KIND, *tables.get("selfplay", {}).get("kind", "").split(), *kinds][-1]
     usual = [
         text
         for text in USUAL.get(kind, ())  # what is no kind is refused where it is read
-        if text.partition("=")[0].split(".")[1] not in given.get(text.partition(".")[0], {})
+        if text.partition("=")[0].split(".")[1] not in tables.get(text.partition(".")[0], {})
     ]
     return load(LearnSettings, path, overrides=[*usual, *overrides], partial=True)

@@ -103,7 +103,7 @@ def _training(stage: TrainStage, context: Context) -> TrainingSettings:
     file, network = stage.config or used(), context.folder.name
     settings = from_file(file, stage.set, network)
     start = _start(stage, context)
-    given = [
+    overrides = [
         f"run.output={context.home}",
         f"run.name={context.folder.name}-{context.iteration:04}",
         "run.export=true",  # matches and players take the form that plays
@@ -111,7 +111,7 @@ def _training(stage: TrainStage, context: Context) -> TrainingSettings:
         *([f"run.network={start}"] if start else []),
         *([f"distill.teacher={_teacher(stage, context)}"] if stage.teacher else []),
     ]
-    return from_file(file, [*stage.set, *given], network)
+    return from_file(file, [*stage.set, *overrides], network)
 
 
 def _start(stage: TrainStage, context: Context) -> Path | None:

@@ -336,12 +336,12 @@ def _begun_in(file: IO[bytes], generation: int) -> bool:
 
 
 def _silent(path: Path, now: Now) -> bool:
-    held = path.with_suffix(LOCK)
+    lock_file = path.with_suffix(LOCK)
     if time.time() - now.time > HEARD_SECONDS:
         return True
-    if not held.exists():
+    if not lock_file.exists():
         return False
-    with open_lock(held) as file:
+    with open_lock(lock_file) as file:
         return lock(file, wait=False)
 
 
@@ -489,10 +489,10 @@ def outdated(folder: Folder) -> list[Outdated]:
             "damaged games": (folder.root / "damaged" / f"{generation:04}").glob("*.shard"),
             "checkpoints": folder.training(generation).rglob("*.safetensors"),
         }
-        kept = {"claims": newest, "games": first - 1, "checkpoints": newest + 1}
+        needed = {"claims": newest, "games": first - 1, "checkpoints": newest + 1}
         for what, paths in kinds.items():
             files = tuple(sorted(path for path in paths if path.exists()))
-            if files and generation < kept.get(what, newest + 1):
+            if files and generation < needed.get(what, newest + 1):
                 size = sum(path.stat().st_size for path in files)
                 groups.append(Outdated(generation, what, files, size))
     return groups

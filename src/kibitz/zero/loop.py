@@ -201,7 +201,7 @@ def train_network(work: Work, generation: int) -> bool:
 
 
 def _keep_network(folder: Folder, generation: int, source: Path, *, playing: bool) -> None:
-    """Copy a trained network among those of the run; its card tells of the run as a whole."""
+    """Copy a trained network among those of the run; its card describes the whole run."""
     card, weights = cards.load(source)
     positions = sum(positions_by(folder, generation))
     provenance = msgspec.structs.replace(

@@ -73,7 +73,7 @@ def anywhere(folder: Folder, text: str) -> str:
 
 
 def player_of(folder: Folder, learn: Learn, opponent: str) -> str:
-    """An opponent as kibitz match knows it; a number is the generation of a network.
+    """An opponent as a player of `kibitz match`; a number is the generation of a network.
 
     Whatever searches does so by the search of `rating_search` unless it says otherwise: which one
     is the default at so many nodes may change, and what is measured must not.
@@ -265,16 +265,16 @@ def dispersion(games: Iterable[tuple[str, Result]], rated: Mapping[str, Rating])
     Draws make it smaller, openings that favour a player with both colours make it larger. Of few
     pairs it is taken to be 1.
     """
-    seen = model = 0.0
+    observed = model = 0.0
     count = 0
     for name, result in games:
         expected = expected_score(rated[name].elo - rated[result.opponent].elo)
         five = Pairs(*result.pairs).five
         count += sum(five)
         model += sum(five) * 2 * expected * (1 - expected)
-        seen += sum(n * (half / 2 - 2 * expected) ** 2 for half, n in enumerate(five))
+        observed += sum(n * (half / 2 - 2 * expected) ** 2 for half, n in enumerate(five))
     free = count - len(rated) + 1
-    return seen / model * count / free if free >= FEWEST_PAIRS and model else 1.0
+    return observed / model * count / free if free >= FEWEST_PAIRS and model else 1.0
 
 
 def own_names(folder: Folder) -> dict[str, str]:

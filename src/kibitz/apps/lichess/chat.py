@@ -82,7 +82,7 @@ class Chat:
 
 
 class View(NamedTuple):
-    """What the bot knows when it is asked."""
+    """The state of a game for answers in the chat."""
 
     board: Board
     side: Side  # the bot's
@@ -173,11 +173,11 @@ def last_move_in_words(board: Board, engine: Engine) -> str:
     before = board.copy()
     move = before.pop()
     language = language_of(None)
-    said = comment_on(engine, before, before.uci(move), language=language)
-    if not said:
+    text = comment_on(engine, before, before.uci(move), language=language)
+    if not text:
         return ""
     dots = "." if before.turn == "white" else "..."
-    return f"{before.ply // 2 + 1}{dots} {language.notation(before.san(move))}: {said}"
+    return f"{before.ply // 2 + 1}{dots} {language.notation(before.san(move))}: {text}"
 
 
 COMMANDS = {

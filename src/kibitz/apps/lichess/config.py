@@ -234,5 +234,5 @@ class _Tables:
 
 def lichess_settings(overrides: Sequence[str] = ()) -> Lichess:
     """What the settings file says, then KEY=VALUE of the command line."""
-    given = [f"lichess.{override.removeprefix('lichess.')}" for override in overrides]
-    return load(_Tables, used(), overrides=given, partial=True).lichess
+    keyed = [f"lichess.{override.removeprefix('lichess.')}" for override in overrides]
+    return load(_Tables, used(), overrides=keyed, partial=True).lichess

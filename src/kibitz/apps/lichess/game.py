@@ -308,8 +308,8 @@ class Game:
         assert self._full is not None
         ponder = ponder_until is not None
         spent = 0.0 if ponder else 1000 * (time.monotonic() - self._heard)
-        known = not ponder and self._full.variant.key == "standard"
-        if known and self._lookups.asks_online(board, self._left - spent):
+        may_look_up = not ponder and self._full.variant.key == "standard"
+        if may_look_up and self._lookups.asks_online(board, self._left - spent):
             spent += 1000 * self._settings.online_seconds
         limits = limits_of(
             self._state,
@@ -323,17 +323,17 @@ class Game:
         search = self._engine.begin(board, replace(limits, ponder=ponder))
         self._running = RunningSearch(search, moves, ponder_until)
         name = f"search {self.id}"
-        arguments = (search, board.copy() if known else None, self._left)
+        arguments = (search, board.copy() if may_look_up else None, self._left)
         threading.Thread(target=self._run, args=arguments, name=name, daemon=True).start()
 
     def _run(self, search: Search, board: Board | None, left: float) -> None:
         """What the thread of a search does: on a board that may be known, that is asked first."""
         try:
-            known = None if board is None else self._lookups.move(board, left)
-            if known is not None:
+            known_move = None if board is None else self._lookups.move(board, left)
+            if known_move is not None:
                 search.stop()  # it has still to run, or the engine would wait for it
             result = search.run()
-            self._inbox.put(FinishedSearch(search, known or result))
+            self._inbox.put(FinishedSearch(search, known_move or result))
         except BaseException as error:  # noqa: BLE001 - play raises it
             self._inbox.put(FinishedSearch(search, error))
 

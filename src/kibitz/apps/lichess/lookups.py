@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 
 class KnownMove(NamedTuple):
-    """A move, and who knows it."""
+    """A move and its source."""
 
     move: Move
     source: str
@@ -64,7 +64,7 @@ class ExplorerMove(msgspec.Struct, frozen=True):
 
 
 class ExplorerAnswer(msgspec.Struct, frozen=True):
-    """What the explorer knows of a position."""
+    """The explorer's answer for a position."""
 
     moves: tuple[ExplorerMove, ...] = ()
 
@@ -76,7 +76,7 @@ class TableMove(msgspec.Struct, frozen=True):
 
 
 class TableAnswer(msgspec.Struct, frozen=True):
-    """What tablebases know of a position."""
+    """The tablebases' answer for a position."""
 
     category: str = "unknown"
     moves: tuple[TableMove, ...] = ()
@@ -111,9 +111,9 @@ class Lookups:
     def move(self, board: Board, left: float) -> KnownMove | None:
         """A move of a position, with so many ms on the clock; None: think."""
         if board.ply < self._settings.book_moves * 2:
-            known = self._of_repertoires(board) or self._of_books(board)
-            if known is not None:
-                return known
+            move = self._of_repertoires(board) or self._of_books(board)
+            if move is not None:
+                return move
         if self.asks_online(board, left):
             return self._of_tables(board) if _is_ending(board) else self._of_explorer(board)
         return None
@@ -145,7 +145,7 @@ class Lookups:
             weights = [entry.weight for entry in entries]
             if any(weights):
                 if self._settings.book_choice == "best":
-                    entry = max(entries, key=lambda one: one.weight)
+                    entry = max(entries, key=lambda entry: entry.weight)
                 else:
                     (entry,) = self._chance.choices(entries, weights)
                 return KnownMove(board.parse(entry.san), path.name)
@@ -221,8 +221,8 @@ class _Remote:
         rest = self._failures >= FAILURES
         if rest:
             self._failures, self._free_at = 0, time.monotonic() + REST_SECONDS
-        told = f"; not asked for {REST_SECONDS / 60:.0f} minutes" if rest else ""
-        self._say(f"{self.name}: {answer}{told}")
+        pause = f"; not asked for {REST_SECONDS / 60:.0f} minutes" if rest else ""
+        self._say(f"{self.name}: {answer}{pause}")
         return None
 
 

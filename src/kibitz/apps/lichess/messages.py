@@ -272,8 +272,8 @@ def _given(value: Any, depth: int = DEPTH) -> Any:
         return value.encode(errors="replace").decode()
     if depth == 0 or not isinstance(value, dict):
         return value
-    given = ((key, part) for key, part in value.items() if part is not None)
-    return {_given(key): _given(part, depth - 1) for key, part in given}
+    parts = ((key, part) for key, part in value.items() if part is not None)
+    return {_given(key): _given(part, depth - 1) for key, part in parts}
 
 
 # --- lines ----------------------------------------------------------------------------------------

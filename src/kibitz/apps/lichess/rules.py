@@ -101,13 +101,13 @@ def _position(challenge: Challenge, settings: Lichess, _: Workload) -> str:
 
 
 def _odds_of_rating(challenge: Challenge, settings: Lichess, _: Workload) -> str:
-    given = _odds(challenge)
-    if not given or given == "none":
+    odds = _odds(challenge)
+    if not odds or odds == "none":
         return ""
-    rating, limit = challenge.opponent.rating, odds_limits(settings)[given]
+    rating, limit = challenge.opponent.rating, odds_limits(settings)[odds]
     if rating is None:
-        return f"odds of a {given} for an opponent without a rating"
-    return "" if rating < limit else f"odds of a {given} for a rating of {rating}, from {limit}"
+        return f"odds of a {odds} for an opponent without a rating"
+    return "" if rating < limit else f"odds of a {odds} for a rating of {rating}, from {limit}"
 
 
 def _casual(challenge: Challenge, settings: Lichess, _: Workload) -> str:
@@ -128,8 +128,8 @@ def _clock(challenge: Challenge, settings: Lichess, _: Workload) -> str:
 
 
 def _speed(challenge: Challenge, settings: Lichess, _: Workload) -> str:
-    known = challenge.time_control.is_correspondence or challenge.speed in settings.speeds
-    return "" if known else f"speed {challenge.speed}"
+    allowed = challenge.time_control.is_correspondence or challenge.speed in settings.speeds
+    return "" if allowed else f"speed {challenge.speed}"
 
 
 def _too_fast(challenge: Challenge, settings: Lichess, _: Workload) -> str:

@@ -421,8 +421,8 @@ class _Timed(HTTPAdapter):
 def _message_of(error: ResponseError) -> str:
     """What Lichess says of an error."""
     cause = error.cause
-    said = cause.get("error", cause) if isinstance(cause, dict) else error.reason
-    return str(said)
+    message = cause.get("error", cause) if isinstance(cause, dict) else error.reason
+    return str(message)
 
 
 def _cause(error: Exception) -> str:

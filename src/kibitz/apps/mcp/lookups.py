@@ -43,8 +43,8 @@ class NameOpening(PositionTool, kw_only=True):
     def answer(self, call: Call, shelf: Shelf) -> dict[str, Any]:  # noqa: ARG002
         """The names."""
         board = self.board()
-        here, last = opening_of(board.to_chess()), None
-        facts = {"fen": board.fen(), "opening": None if here is None else here._asdict()}
+        opening, last = opening_of(board.to_chess()), None
+        facts = {"fen": board.fen(), "opening": None if opening is None else opening._asdict()}
         for count in range(len(board.moves), 0, -1):
             last = opening_of(board.to_chess())
             if last is not None:

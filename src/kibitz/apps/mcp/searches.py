@@ -293,18 +293,18 @@ class AnalyseGame(Tool, kw_only=True):
         style = Style(
             self.level, moments="key", limits=Limits(nodes=self.nodes), language=self.language
         )
-        game, told, comments = annotated(call, self.pgn, style)
-        shares = accuracy(told.values, game.tree.board().turn)
+        game, figures, comments = annotated(call, self.pgn, style)
+        shares = accuracy(figures.values, game.tree.board().turn)
         names = ("white", "black")
-        rows = list(_played(game.tree, told.labels))
+        rows = list(_played(game.tree, figures.labels))
         moments = [
             {**rows[ply], "comment": comments[ply].text}
-            for ply in key_moments(told.values, told.labels)
+            for ply in key_moments(figures.values, figures.labels)
         ]
         return {
             "players": {name: game.tags.get(name.title(), "?") for name in names},
             "result": game.result,
-            "opening": "" if told.opening is None else " ".join(told.opening),
+            "opening": "" if figures.opening is None else " ".join(figures.opening),
             "accuracy": {
                 name: None if share is None else round(share, 1)
                 for name, share in zip(names, shares, strict=True)

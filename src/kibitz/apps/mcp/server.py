@@ -100,26 +100,26 @@ def listed(name: str, tool: type[Tool]) -> types.Tool:
     )
 
 
-def read_arguments(tool: type[Tool], given: dict[str, Any]) -> Tool:
+def read_arguments(tool: type[Tool], arguments: dict[str, Any]) -> Tool:
     """A call's arguments, checked; numbers may be written as texts."""
     try:
-        return msgspec.convert(given, tool, strict=False)
+        return msgspec.convert(arguments, tool, strict=False)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), schema_of(tool)["properties"], given) from error
+        raise _refused(str(error), schema_of(tool)["properties"], arguments) from error
 
 
-def _refused(reason: str, known: dict[str, Any], given: dict[str, Any]) -> InputError:
+def _refused(reason: str, schemas: dict[str, Any], arguments: dict[str, Any]) -> InputError:
     """What is wrong with arguments: the name, the value and what is expected."""
     what, _, place = reason.partition(" - at `$.")
     named = re.search(r"field `(.*)`", what, re.DOTALL)
     if "unknown field" in what and named:
-        return InputError("no such argument", value=named[1], fix=did_you_mean(named[1], known))
+        return InputError("no such argument", value=named[1], fix=did_you_mean(named[1], schemas))
     if "required field" in what and named:
-        told = known[named[1]].get("description", "") if named[1] in known else ""
-        return InputError("an argument is missing", value=named[1], fix=told or "give it")
+        description = schemas[named[1]].get("description", "") if named[1] in schemas else ""
+        return InputError("an argument is missing", value=named[1], fix=description or "give it")
     name = re.split(r"[.\[`]", place, maxsplit=1)[0]
     return InputError(
-        name or "arguments", value=given.get(name), fix=_expected(what, known.get(name, {}))
+        name or "arguments", value=arguments.get(name), fix=_expected(what, schemas.get(name, {}))
     )
 
 
@@ -160,15 +160,15 @@ class Service:
         return types.ListToolsResult(tools=[listed(*entry) for entry in TOOLS.items()])
 
     async def _call_tool(
-        self, context: Context, given: types.CallToolRequestParams
+        self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        if given.name not in TOOLS:
+        if params.name not in TOOLS:
             error = InputError(
-                "no such tool", value=given.name, fix=did_you_mean(given.name, TOOLS)
+                "no such tool", value=params.name, fix=did_you_mean(params.name, TOOLS)
             )
             raise MCPError(types.INVALID_PARAMS, str(error))
         try:
-            tool = read_arguments(TOOLS[given.name], given.arguments or {})
+            tool = read_arguments(TOOLS[params.name], params.arguments or {})
             answer = await self._carried_out(context, lambda call: tool.answer(call, self.shelf))
         except KibitzError as error:
             text = types.TextContent(text=names_only(error))
@@ -204,9 +204,9 @@ class Service:
     # --- resources ------------------------------------------------------------------------------
 
     async def _list_resources(
-        self, _: Context, given: types.PaginatedRequestParams | None
+        self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        cursor = (given and given.cursor) or "0"
+        cursor = (params and params.cursor) or "0"
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             error = InputError("no place in the list", value=cursor, fix="begin without a cursor")
             raise MCPError(types.INVALID_PARAMS, str(error))
@@ -234,9 +234,9 @@ class Service:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def _read_resource(
-        self, context: Context, given: types.ReadResourceRequestParams
+        self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        uri = str(given.uri)
+        uri = str(params.uri)
 
         def work(call: Call) -> str:
             return resources.annotated_game(call, self.shelf, uri)
@@ -250,7 +250,7 @@ class Service:
 
 
 def _outcome(work: Callable[[Call], Made], call: Call) -> Made | KibitzError:
-    """The result of work, or what is wrong; a mistake of the program is told here alone."""
+    """The result of work, or what is wrong; an error of the program is shown only in the log."""
     try:
         return work(call)
     except KibitzError as error:
@@ -263,13 +263,13 @@ def _outcome(work: Callable[[Call], Made], call: Call) -> Made | KibitzError:
 
 
 async def _tell_progress(context: Context, call: Call) -> None:
-    """Tell a client how far its call has come, if it wants to know."""
-    told = call.progress
+    """Report the progress of a call to a client that asked for it."""
+    last = call.progress
     while True:
         await anyio.sleep(PROGRESS_SECONDS)
         now = call.progress
-        if now != told:
-            told = now
+        if now != last:
+            last = now
             await context.session.report_progress(now.done, now.total, now.message or None)
 
 
@@ -318,8 +318,8 @@ class Bearer:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             scheme, _, token = headers.get("authorization", "").partition(" ")
-            given = f"{scheme.lower()} {token.strip()}".encode()
-            if not hmac.compare_digest(given, self._wanted):
+            header = f"{scheme.lower()} {token.strip()}".encode()
+            if not hmac.compare_digest(header, self._wanted):
                 text = "This server needs its token: the header Authorization: Bearer TOKEN."
                 refusal = PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)

@@ -64,7 +64,7 @@ class Job:
         }
 
     def tell(self) -> None:
-        """Send how it stands to all who want to know."""
+        """Send the state to all subscribers."""
         message = msgspec.json.encode(self.facts())
         for post in [*self.posts]:
             post(self.name, message)

@@ -51,7 +51,7 @@ NAMES = {RUN: "run", METRICS: "training"}  # of files that make their folder one
 
 
 class Entry(NamedTuple):
-    """A file or folder that can be opened, by the name the page knows it by."""
+    """A file or folder that can be opened, by its name on the page."""
 
     name: str
     kind: str

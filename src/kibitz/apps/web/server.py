@@ -183,18 +183,18 @@ class Guard:
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Take the token from the address into a cookie; refuse who has neither."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["type"] == "http" and given and self._is_token(given):
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["type"] == "http" and token and self._is_token(token):
             # One slash: two would name another server.
             answer = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
             secure = scope["scheme"] == "https"
-            answer.set_cookie(COOKIE, given, httponly=True, samesite="lax", secure=secure)
+            answer.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=secure)
             return answer
-        kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        return None if self._is_token(kept) else PlainTextResponse(NO_TOKEN, 401)
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        return None if self._is_token(cookie) else PlainTextResponse(NO_TOKEN, 401)
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self._token.encode())
+    def _is_token(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self._token.encode())
 
 
 # --- the server -----------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def proof_text(proof: int) -> str:
 
 
 def moves_after(session: Session, root: Board, path: Path) -> tuple[Board, list[MoveStatistics]]:
-    """The position after a path below the root, and what the tree knows of its moves."""
+    """The position after a path below the root, and the tree's statistics of its moves."""
     searcher, board = session.engine.searcher, root.copy()
     if not isinstance(searcher, Searcher):
         raise InputError("this search keeps no tree to look into", fix="choose the tree search")

@@ -328,17 +328,17 @@ class Sprt:
             return 0.0
         counts = [float(count) if count else RARE for count in pairs.five]
         total = sum(counts)
-        seen = [count / total for count in counts]
-        first, second = self._fit(seen, self.elo0), self._fit(seen, self.elo1)
+        shares = [count / total for count in counts]
+        first, second = self._fit(shares, self.elo0), self._fit(shares, self.elo1)
         return total * sum(
             share * math.log(high / low)
-            for share, low, high in zip(seen, first, second, strict=True)
+            for share, low, high in zip(shares, first, second, strict=True)
         )
 
-    def _fit(self, seen: Sequence[float], elo: float) -> list[float]:
+    def _fit(self, shares: Sequence[float], elo: float) -> list[float]:
         if self.model == "logistic":
-            return likeliest_with_mean(seen, expected_score(elo))
-        return likeliest_with_lead(seen, math.sqrt(2.0) * elo / NORMALISED)
+            return likeliest_with_mean(shares, expected_score(elo))
+        return likeliest_with_lead(shares, math.sqrt(2.0) * elo / NORMALISED)
 
     def verdict(self, pairs: Pairs) -> Verdict | None:
         """The hypothesis that is accepted, None to play on."""
@@ -377,19 +377,19 @@ class RunningTest:
 # --- likeliest distributions ----------------------------------------------------------------------
 
 
-def likeliest_with_mean(seen: Sequence[float], mean: float) -> list[float]:
+def likeliest_with_mean(shares: Sequence[float], mean: float) -> list[float]:
     """The distribution closest to what was seen among those with that mean score."""
-    last = len(seen) - 1
-    return _tilted(seen, [index / last - mean for index in range(len(seen))])
+    last = len(shares) - 1
+    return _tilted(shares, [index / last - mean for index in range(len(shares))])
 
 
-def likeliest_with_lead(seen: Sequence[float], lead: float) -> list[float]:
+def likeliest_with_lead(shares: Sequence[float], lead: float) -> list[float]:
     """The same among those whose mean is `lead` standard deviations above one half.
 
     The constraint is not linear; it is replaced by its tangent at the last answer, repeatedly.
     """
-    last = len(seen) - 1
-    fitted = [1.0 / len(seen)] * len(seen)
+    last = len(shares) - 1
+    fitted = [1.0 / len(shares)] * len(shares)
     for _ in range(FITS):
         mean, variance = moments(fitted)
         deviation = math.sqrt(variance)
@@ -397,20 +397,20 @@ def likeliest_with_lead(seen: Sequence[float], lead: float) -> list[float]:
             index / last
             - 0.5
             - 0.5 * lead * deviation * (1.0 + ((index / last - mean) / deviation) ** 2)
-            for index in range(len(seen))
+            for index in range(len(shares))
         ]
-        before, fitted = fitted, _tilted(seen, slopes)
+        before, fitted = fitted, _tilted(shares, slopes)
         if max(abs(new - old) for new, old in zip(fitted, before, strict=True)) < CONVERGED:
             break
     return fitted
 
 
-def _tilted(seen: Sequence[float], slopes: Sequence[float]) -> list[float]:
+def _tilted(shares: Sequence[float], slopes: Sequence[float]) -> list[float]:
     """Shares `seen / (1 + t slopes)` with the t that makes the slopes average to zero."""
 
     def average(tilt: float) -> float:
         total = 0.0
-        for share, slope in zip(seen, slopes, strict=True):
+        for share, slope in zip(shares, slopes, strict=True):
             below = 1.0 + tilt * slope
             if below <= 0.0:  # rounded onto the pole
                 return math.copysign(math.inf, slope)
@@ -419,5 +419,5 @@ def _tilted(seen: Sequence[float], slopes: Sequence[float]) -> list[float]:
 
     tilt = falling_root(average, -1.0 / max(slopes), -1.0 / min(slopes))
     return [
-        share / max(TINY, 1.0 + tilt * slope) for share, slope in zip(seen, slopes, strict=True)
+        share / max(TINY, 1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)
     ]

@@ -275,14 +275,14 @@ class UciPlayer(ProgramPlayer[UciClient]):
         return "NULL" if option is None else f"{self._options.get(name, option.default)}{unit}"
 
     def _open(self, seconds: float) -> UciClient:
-        given = {name.casefold() for name in self._options}
+        options = {name.casefold() for name in self._options}
         for name in self._options:
             if name.casefold() in MANAGED:
                 raise InputError("a match sets this option", value=name)
         client = UciClient(self._command, self._options, seconds, self.environment)
         for name in SWITCHED_OFF:
             option = client.options.get(name.casefold())
-            if option is not None and option.default == "true" and name.casefold() not in given:
+            if option is not None and option.default == "true" and name.casefold() not in options:
                 client.set_option(name, "false")
         return client
 
@@ -354,9 +354,9 @@ def _xboard_score(cp: int) -> Score:
 def _go_words(limits: Limits) -> str:
     """The words after `go`."""
     pairs = ((name, getattr(limits, name)) for name in GO_WORDS)
-    given = {name: value for name, value in pairs if value is not None}
+    values = {name: value for name, value in pairs if value is not None}
     # Some programs take 0 for no limit.
-    return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in given.items())
+    return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in values.items())
 
 
 def _answer(board: Board, answer: SearchAnswer) -> Answer:

@@ -217,12 +217,12 @@ class Opponent(NamedTuple):
 def parse_opponent(text: str) -> Opponent:
     """Read a player with `rating=R`; without it, UCI_Elo counts if UCI_LimitStrength is on."""
     parts = text.split(",")
-    given = [part for part in parts if part.startswith("rating=")]
-    spec = parse_player(",".join(part for part in parts if part not in given))
+    ratings = [part for part in parts if part.startswith("rating=")]
+    spec = parse_player(",".join(part for part in parts if part not in ratings))
     options = {name.casefold(): value for name, value in spec.options.items()}
     limited = options.get("uci_limitstrength", "").casefold() == "true"
-    if given:
-        rating_text = given[-1].removeprefix("rating=").strip()
+    if ratings:
+        rating_text = ratings[-1].removeprefix("rating=").strip()
     elif spec.kind == "uci" and limited and "uci_elo" in options:
         rating_text = options["uci_elo"]
     else:

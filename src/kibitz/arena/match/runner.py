@@ -114,7 +114,7 @@ class Setup:
         return sum(1 for _ in self.pairings())
 
     def header(self) -> MatchHeader:
-        """What a journal keeps to know the match again; it may grow, so rounds are not in it."""
+        """The identity of a match in its journal; it may grow, so rounds are not in it."""
         return MatchHeader(
             players=tuple(spec.identity for spec in self.players),
             control=str(self.control),

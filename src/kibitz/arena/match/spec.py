@@ -69,7 +69,7 @@ class Spec:
     is_named: bool = True  # False: a program, called by its command until it says its own name
 
     def engine(self) -> Engine:
-        """Our own engine as this player wants it; nothing is loaded yet."""
+        """Our own engine with this player's options; nothing is loaded yet."""
         changes = {
             "hash": HASH,
             **file_options(self.what).search,
@@ -84,7 +84,7 @@ class Spec:
 
     @property
     def identity(self) -> str:
-        """The player as written, what is in its network, and what the settings file tells it."""
+        """The player as written, what is in its network, and its part of the settings file."""
         if self.kind == "checkout":
             return f"{self.text} #{commit(Path(self.checkout))}"
         if self.kind != "engine":
@@ -240,9 +240,9 @@ def with_unique_names(specs: list[Spec]) -> list[Spec]:
     """The same players, those of a name that is taken with a number behind it."""
     apart: list[Spec] = []
     for spec in specs:
-        taken = {other.name for other in apart}
+        names = {other.name for other in apart}
         number, name = 2, spec.name
-        while name in taken:
+        while name in names:
             name, number = f"{spec.name}-{number}", number + 1
         apart.append(replace(spec, name=name))
     return apart

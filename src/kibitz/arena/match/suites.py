@@ -40,7 +40,7 @@ from kibitz.search.method import resolved
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0
-REPORTS = 8  # of a search by time while nothing new is found; a new best move is told sooner
+REPORTS = 8  # of a search by time while nothing new is found; a new best move is reported sooner
 FIRST_NODES, GROWTH, STANDS, LARGEST = 32, 1.25, 2.0, 1 << 40  # of a search that may end early
 _POINTS = re.compile(r"\s*([^=\s]+)=(\d+)\s*")
 

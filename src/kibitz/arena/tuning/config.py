@@ -121,8 +121,8 @@ class Parameter(NamedTuple):
 
     def value(self, number: float) -> Number:
         """The nearest value that the option takes."""
-        kept = min(self.high, max(self.low, number))
-        return round(kept) if self.whole else float(f"{kept:.6g}")
+        clipped = min(self.high, max(self.low, number))
+        return round(clipped) if self.whole else float(f"{clipped:.6g}")
 
     def part(self, number: float) -> float:
         """Where a value lies in the range, from 0 to 1."""
@@ -156,7 +156,7 @@ def _listed(tuning: Tuning) -> list[str]:
     return [name for text in tuning.parameters for name in (every if text == ALL else [text])]
 
 
-def _of_search(tuning: Tuning, name: str, given: str) -> Parameter:
+def _of_search(tuning: Tuning, name: str, span: str) -> Parameter:
     names = [option.uci for option in ALL_OPTIONS if option.step]
     option = find(ALL_OPTIONS, name)
     if option is None:
@@ -173,10 +173,10 @@ def _of_search(tuning: Tuning, name: str, given: str) -> Parameter:
         fix = f"give --player {tuning.player},Search=mcts"
         raise InputError(f"{option.uci} belongs to the tree search", value=tuning.player, fix=fix)
     default = float(getattr(settings, option.name))
-    return _ranged(option, option.uci, "search", default, given)
+    return _ranged(option, option.uci, "search", default, span)
 
 
-def _of_training(tuning: Tuning, name: str, given: str) -> Parameter:
+def _of_training(tuning: Tuning, name: str, span: str) -> Parameter:
     base = from_file(None, tuning.training)
     numbers = {
         f"{table.name}.{option.name}": (table.name, option)
@@ -188,32 +188,32 @@ def _of_training(tuning: Tuning, name: str, given: str) -> Parameter:
         fix = did_you_mean(name, numbers)
         raise InputError("no such number of a training", value=name, fix=fix)
     table, option = numbers[name]
-    if not given:
+    if not span:
         raise InputError("no range", value=name, fix=f"give {name}=LOW:HIGH or {name}=LOW:HIGH:log")
-    return _ranged(option, name, table, getattr(getattr(base, table), option.name), given)
+    return _ranged(option, name, table, getattr(getattr(base, table), option.name), span)
 
 
-def _ranged(option: Option, name: str, table: str, default: float, given: str) -> Parameter:
+def _ranged(option: Option, name: str, table: str, default: float, span: str) -> Parameter:
     low = max(-math.inf if option.low is None else option.low, default - STEPS * option.step)
     high = min(math.inf if option.high is None else option.high, default + STEPS * option.step)
-    ends, log = given.removesuffix(":log"), given.endswith(":log")
-    if given:
+    ends, log = span.removesuffix(":log"), span.endswith(":log")
+    if span:
         try:
             low, high = (float(end) for end in ends.split(":"))
         except ValueError as error:
             fix = f"give {name}=LOW:HIGH"
-            raise InputError(f"{name}: no range", value=given, fix=fix) from error
+            raise InputError(f"{name}: no range", value=span, fix=fix) from error
         for end in (low, high):
             checked(option, int(end) if option.kind is int and end == int(end) else end, name)
     if not low < high or (log and low <= 0):
         fix = "the lower end comes first, and with log above 0"
-        raise InputError(f"{name}: no range", value=given, fix=fix)
+        raise InputError(f"{name}: no range", value=span, fix=fix)
     whole = option.kind is int
     return Parameter(name, table, option.name, low, high, option.step, default, whole, log)
 
 
 def player_with(tuning: Tuning, values: Mapping[str, Number]) -> str:
-    """The player with some options changed, as kibitz match knows it."""
+    """The player with some options changed, as `kibitz match` reads it."""
     return ",".join(
         [tuning.player, *(f"{name}={written(number)}" for name, number in values.items())]
     )

@@ -217,8 +217,8 @@ def tune(study: Study, measure: Measure, stop: Stop) -> bool:
 
 def line_of(values: Values, measured: Measured) -> str:
     """A trial in a line."""
-    given = ", ".join(f"{name} {value:g}" for name, value in values.items())
-    return f"{given}: {measured.value:g} +/- {measured.error:.2g} {measured.text}".rstrip()
+    settings = ", ".join(f"{name} {value:g}" for name, value in values.items())
+    return f"{settings}: {measured.value:g} +/- {measured.error:.2g} {measured.text}".rstrip()
 
 
 def _measured(study: Study, trial: Trial, measure: Measure, stop: Stop) -> Measured | None:

@@ -60,9 +60,9 @@ def verdict_text(best: Values | None, same: bool, confirmation: Confirmation | N
     if confirmation is None:
         return "not confirmed: no match against the defaults was played"
     words = {"H1": "confirmed", "H0": "rejected", None: "not confirmed"}[confirmation.accepted]
-    said = "accepted" if confirmation.accepted else "undecided"
+    verdict = "accepted" if confirmation.accepted else "undecided"
     games = f"{confirmation.elo} Elo in {confirmation.games} games"
-    return f"{words}: {games}; {confirmation.test}, {said}"
+    return f"{words}: {games}; {confirmation.test}, {verdict}"
 
 
 def facts(study: Study, state: Standing) -> dict[str, Any]:

@@ -170,11 +170,11 @@ class Trial(NamedTuple):
 def settings_of(root: Path, file: Location | None, overrides: Sequence[str]) -> Tuning:
     """Settings of the tuning there, or of a new one; others than it began with are refused."""
     path = root / SETTINGS
-    given = [f"tune.{override}" for override in overrides]
+    keyed = [f"tune.{override}" for override in overrides]
     if not path.is_file():
-        return load(TuneFile, file, overrides=given, partial=True).tune
+        return load(TuneFile, file, overrides=keyed, partial=True).tune
     before = load(TuneFile, path).tune
-    tuning = load(TuneFile, path, overrides=given).tune
+    tuning = load(TuneFile, path, overrides=keyed).tune
     for name in (field.name for field in fields(Tuning)):
         old, new = getattr(before, name), getattr(tuning, name)
         if old != new and (name not in MAY_CHANGE or (name, tuning.method) == ("trials", "spsa")):

@@ -91,9 +91,9 @@ def _of_games(source: str, output: Path | None, search: Search | None, stop: Sto
             raise InputError("the output exists", value=str(output), fix="give another -o")
     checked, bad = Checked(), list[BadGame]()
 
-    def skip(one: BadGame) -> None:
-        bad.append(one)
-        say(str(one))
+    def skip(game: BadGame) -> None:
+        bad.append(game)
+        say(str(game))
 
     with ExitStack() as stack:
         bar = stack.enter_context(progress(source))

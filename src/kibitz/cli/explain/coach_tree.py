@@ -78,9 +78,9 @@ def tree(
     grown = _grown(files, side, plies, workers or processors(), database)
     if output is not None:
         _keep(output, grown, fewest)
-    seen = moves_at(grown, board)
-    table = columns(HEADINGS, [_row(move, board.turn == "white") for move in seen])
-    emit({"moves": [move.facts() for move in seen]}, as_json=json, table=table)
+    moves_here = moves_at(grown, board)
+    table = columns(HEADINGS, [_row(move, board.turn == "white") for move in moves_here])
+    emit({"moves": [move.facts() for move in moves_here]}, as_json=json, table=table)
     return 0
 
 
@@ -134,8 +134,8 @@ def _compare(path: Place, side: Side | None, database: Path | None, json: bool) 
     if side is None:
         raise InputError("--repertoire needs a colour", fix="--side white or --side black")
     prepared = read_repertoire(path)
-    with open_games(database) as kept:
-        practice = practised(kept, prepared, _number(side))
+    with open_games(database) as games:
+        practice = practised(games, prepared, _number(side))
     result = practice.facts()
     rows = result.pop("leaves")
     headings = ("after", "played", "by", "repertoire", "games", "score", "points lost")

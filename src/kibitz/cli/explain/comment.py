@@ -91,11 +91,13 @@ class WordsFlags:
         """The words that the flags ask for."""
         if self.words == "table":
             if self != TABLES_WORDS:
-                given = (
+                changed = (
                     flag.name for flag in fields(self) if getattr(self, flag.name) != flag.default
                 )
                 fix = "leave it out, or give --words decoder"
-                raise InputError("only a decoder has that flag", value=f"--{next(given)}", fix=fix)
+                raise InputError(
+                    "only a decoder has that flag", value=f"--{next(changed)}", fix=fix
+                )
             return TABLE
         if language != "en":
             fix = "give --language en, or leave the decoder out"

@@ -89,7 +89,7 @@ def find(
     return 0
 
 
-def _report(collection: Collection, kept: list[Puzzle]) -> dict[str, Any]:
+def _report(collection: Collection, written: list[Puzzle]) -> dict[str, Any]:
     """What a search for puzzles has come to, earlier runs included."""
     counts, seconds = collection.counts(), collection.seconds
     puzzles = len(collection.puzzles())
@@ -104,7 +104,7 @@ def _report(collection: Collection, kept: list[Puzzle]) -> dict[str, Any]:
         "one_move_stands_out": counts["clear"],
         "proved": counts["puzzles"],
         "puzzles": puzzles,
-        "written": len(kept),
+        "written": len(written),
         "duplicates": counts["puzzles"] - puzzles,
         "nodes_finding": counts["finding"],
         "nodes_proving": counts["proving"],

@@ -43,22 +43,22 @@ Output = Annotated[Path | None, Parameter(name=["--output", "-o"], help="File to
 @net.command(name="list")
 def list_(*, json: JsonFlag = False) -> None:
     """List shipped networks, then those found where Kibitz looks; * is what it takes by itself."""
-    taken = discover()
-    rows = [_listed(network, taken) for network in (*shipped(), *discovered())]
+    default = discover()
+    rows = [_listed(network, default) for network in (*shipped(), *discovered())]
     headings = ("", "name", "size", "encoding", "precision", "parameters", "trained on", "file")
     table = [["*" if row["taken"] else "", *(row[name] for name in LISTED)] for row in rows]
-    emit({"taken": taken, "networks": rows}, as_json=json, table=columns(headings, table))
+    emit({"taken": default, "networks": rows}, as_json=json, table=columns(headings, table))
     if not rows:
-        say(f"no network here: {taken} is played with; see kibitz net new, kibitz train")
+        say(f"no network here: {default} is played with; see kibitz net new, kibitz train")
 
 
-def _listed(network: NetworkFile, taken: str) -> dict[str, Any]:
+def _listed(network: NetworkFile, default: str) -> dict[str, Any]:
     card = network.card
     facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
     return {
         "name": stem_of(network.file) if network.shipped else card.name,
         "shipped": network.shipped,
-        "taken": str(network.file) == taken,
+        "taken": str(network.file) == default,
         **facts,
         "parameters": card.parameters,
         "positions": card.provenance.positions,

@@ -171,8 +171,8 @@ def learn(
     if hours is not None and hours <= 0:
         raise InputError("--hours", value=hours, fix="give more than 0; without it there is no end")
     budget = {"hours": hours, "total_games": games, "generations": generations}
-    given = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
-    settings = _prepare(run, [*(more or []), *given], resume=resume, exclusive=role == "all")
+    limits = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
+    settings = _prepare(run, [*(more or []), *limits], resume=resume, exclusive=role == "all")
     with torch_needed():
         from kibitz.train import keep_memory, wait_asleep
 

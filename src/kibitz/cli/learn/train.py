@@ -72,10 +72,10 @@ class TrainFlags:
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""
-        given = {field.metadata["key"]: getattr(self, field.name) for field in fields(self)}
+        values = {field.metadata["key"]: getattr(self, field.name) for field in fields(self)}
         if self.data is not None:  # JSON writes a list of texts as TOML does
-            given["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
-        return [f"{key}={value}" for key, value in given.items() if value is not None]
+            values["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
+        return [f"{key}={value}" for key, value in values.items() if value is not None]
 
 
 NO_FLAGS = TrainFlags()

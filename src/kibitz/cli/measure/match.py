@@ -102,12 +102,12 @@ class TermFlags:
     def _rules(self) -> Rules:
         at_least(0, max_moves=self.max_moves)
         at_least(0, draw=min(self.draw or (0,)), resign=min(self.resign or (0,)))
-        given = {"max_moves": self.max_moves}
+        rules = {"max_moves": self.max_moves}
         if self.draw is not None:
-            given |= dict(zip(("draw_from", "draw_moves", "draw_cp"), self.draw, strict=True))
+            rules |= dict(zip(("draw_from", "draw_moves", "draw_cp"), self.draw, strict=True))
         if self.resign is not None:
-            given |= dict(zip(("resign_moves", "resign_cp"), self.resign, strict=True))
-        return Rules(**given)
+            rules |= dict(zip(("resign_moves", "resign_cp"), self.resign, strict=True))
+        return Rules(**rules)
 
 
 TIMES, SPRT, TERMS = TimeFlags(), SprtFlags(), TermFlags()

@@ -51,8 +51,8 @@ class TuneFlags:
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""
-        given = ((field.metadata["key"], getattr(self, field.name)) for field in fields(self))
-        return [f"{key}={jsonlib.dumps(value)}" for key, value in given if value is not None]
+        values = ((field.metadata["key"], getattr(self, field.name)) for field in fields(self))
+        return [f"{key}={jsonlib.dumps(value)}" for key, value in values if value is not None]
 
 
 NO_FLAGS = TuneFlags()
@@ -78,14 +78,14 @@ def tune(
 ) -> int:
     """Tune options; the same command again goes on, or shares the work with one that runs."""
     usual = SPSA if spsa and not (folder / SETTINGS).is_file() else ()
-    given = [
+    overrides = [
         *usual,
         *flags.overrides(),
         *(override.removeprefix("tune.") for override in more or []),
     ]
     if status and not (folder / SETTINGS).is_file():
         raise InputError("no tuning", value=str(folder), fix="name the folder of one")
-    tuning = settings_of(folder, used(), given)
+    tuning = settings_of(folder, used(), overrides)
     check_method(tuning)
     parameters, same = parameters_of(tuning), facts_of(tuning)
     if not status and tuning.metric != "loss":

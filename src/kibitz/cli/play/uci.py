@@ -33,9 +33,9 @@ def uci(
     if serve and connect:
         raise InputError("either --serve or --connect", value=(serve, connect))
     at_least(1, most_memory=most_memory, most_threads=most_threads)
-    for flag, given in (("--most-memory", most_memory), ("--most-threads", most_threads)):
-        if given is not None and not serve:
-            raise InputError(f"{flag} is about callers", value=given, fix="give --serve, too")
+    for flag, value in (("--most-memory", most_memory), ("--most-threads", most_threads)):
+        if value is not None and not serve:
+            raise InputError(f"{flag} is about callers", value=value, fix="give --serve, too")
     if not (serve or connect):
         from kibitz.uci.__main__ import talk
 

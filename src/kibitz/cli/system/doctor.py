@@ -51,7 +51,7 @@ class Finding:
 
 
 class Need(NamedTuple):
-    """A package that Kibitz, or one of its extras, wants."""
+    """A package that Kibitz, or one of its extras, requires."""
 
     name: str
     versions: str = ""  # as pip writes them: >=2.0,<3
@@ -102,8 +102,8 @@ def _ask(function: str, *arguments: str) -> Answer:
     except subprocess.TimeoutExpired:
         return Answer(None, f"no answer in {PATIENCE:g} s")
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
-        return Answer(None, said[-1])
+        lines = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
+        return Answer(None, lines[-1])
     return Answer(jsons.loads(done.stdout.splitlines()[-1]))
 
 
@@ -219,23 +219,23 @@ def _compiler() -> Iterator[Finding]:
     off = "" if compiled.value["enabled"] else "switched off: unset NUMBA_DISABLE_JIT"
     text = f"a small function takes {seconds:.1f} s"
     yield Finding("compiler", "note" if off else "ok", text, off, compiled.value)
-    kept = _ask("kibitz.jit.health:kernel_cache")
-    if kept.fault:
-        yield Finding("cache", "broken", kept.fault, "delete the folder, or set KIBITZ_CACHE")
+    cache = _ask("kibitz.jit.health:kernel_cache")
+    if cache.fault:
+        yield Finding("cache", "broken", cache.fault, "delete the folder, or set KIBITZ_CACHE")
     else:
-        yield from _cache(kept.value, seconds)
+        yield from _cache(cache.value, seconds)
 
 
-def _cache(kept: dict[str, Any], seconds: float) -> Iterator[Finding]:
+def _cache(cache: dict[str, Any], seconds: float) -> Iterator[Finding]:
     """The compiled kernels that are kept, and what the next start has to compile."""
-    text = f"{kept['folder']}, {kept['bytes'] / 1e6:.1f} MB ({kept['toolchain']}): "
-    text += f"{len(kept['ready'])} of {kept['modules']} modules compiled from these sources"
-    text += f", {kept['stale_folders']} folders of others" if kept["stale_folders"] else ""
-    bad = f"{len(kept['damaged'])} damaged files; their kernels are compiled again"
+    text = f"{cache['folder']}, {cache['bytes'] / 1e6:.1f} MB ({cache['toolchain']}): "
+    text += f"{len(cache['ready'])} of {cache['modules']} modules compiled from these sources"
+    text += f", {cache['stale_folders']} folders of others" if cache["stale_folders"] else ""
+    bad = f"{len(cache['damaged'])} damaged files; their kernels are compiled again"
     yield Finding(
-        "cache", "note" if kept["damaged"] else "ok", text, bad * bool(kept["damaged"]), kept
+        "cache", "note" if cache["damaged"] else "ok", text, bad * bool(cache["damaged"]), cache
     )
-    if FIRST_KERNELS in kept["ready"]:
+    if FIRST_KERNELS in cache["ready"]:
         yield Finding("next start", "ok", "compiled before: a second or two")
     else:
         guess = 5 * max(1, round(seconds * FIRST_START[processors() == 1] / 5))
@@ -263,7 +263,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def wanted_packages() -> list[Need]:
-    """What the installed package says that it wants; nothing where it is not installed by pip."""
+    """The requirements of the installed package; none where it is not installed by pip."""
     try:
         wanted = metadata.requires(OWN) or []
     except metadata.PackageNotFoundError:
@@ -336,8 +336,8 @@ def _networks() -> Iterator[Finding]:
     else:
         own = f"; {len(answer.value['own'])} of your own" if answer.value["own"] else ""
         text = f"shipped: {', '.join(answer.value['shipped'])}{own}"
-        taken = Path(answer.value["taken"]).name
-        yield Finding("networks", "ok", f"{text}; {taken} plays", "", answer.value)
+        default = Path(answer.value["taken"]).name
+        yield Finding("networks", "ok", f"{text}; {default} plays", "", answer.value)
 
 
 def _tables() -> Iterator[Finding]:

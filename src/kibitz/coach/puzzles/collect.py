@@ -103,15 +103,15 @@ class Collection:
 
     def puzzles(self, moves: int = 1) -> list[Puzzle]:
         """Puzzles of so many moves at least, without a position in common with an earlier one."""
-        kept: list[Puzzle] = []
-        seen: set[str] = set()
+        puzzles: list[Puzzle] = []
+        positions: set[str] = set()
         for entry in self._journal.entries:
             for puzzle in entry.puzzles:
                 keys = {key_of(board) for board in puzzle.positions()}
-                if not keys & seen:
-                    kept.append(puzzle)
-                seen |= keys
-        return [puzzle for puzzle in kept if len(puzzle.moves) // 2 + 1 >= moves]
+                if not keys & positions:
+                    puzzles.append(puzzle)
+                positions |= keys
+        return [puzzle for puzzle in puzzles if len(puzzle.moves) // 2 + 1 >= moves]
 
     def counts(self) -> Counter[str]:
         """What all games have added up to."""

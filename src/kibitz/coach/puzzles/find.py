@@ -120,21 +120,21 @@ class Seeker:
         """The puzzles of a game; no two of them share a position."""
         self._counts = counts = Counter[str]()
         puzzles: list[Puzzle] = []
-        seen: set[str] = set()
+        positions: set[str] = set()
         started = time.process_time()
         for before, last in self._proposals(task):
             on_position()
             board = before.copy()
             board.push(last)
             key = key_of(board)
-            if key in seen or len(board.legal_moves) < 2:
+            if key in positions or len(board.legal_moves) < 2:
                 continue
-            seen.add(key)
+            positions.add(key)
             counts["proposed"] += 1
             puzzle = self._proved(before, last, board, task)
             if puzzle is not None:
                 puzzles.append(puzzle)
-                seen |= {key_of(position) for position in puzzle.positions()}
+                positions |= {key_of(position) for position in puzzle.positions()}
         seconds = time.process_time() - started
         return GamePuzzles(key=task.key, puzzles=tuple(puzzles), seconds=seconds, **counts)
 
@@ -154,7 +154,7 @@ class Seeker:
                 yield from self._traps(board.copy(history=False))
 
     def _traps(self, board: Board) -> Iterator[tuple[Board, Move]]:
-        """Replies that an opponent who looks too briefly believes in, and which lose."""
+        """Replies that a short search prefers and that lose."""
         report = self._look(self._tree, board, self.hunt.nodes)
         tree = self._tree.searcher
         assert isinstance(tree, Searcher)

@@ -53,9 +53,9 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key_of(board: Board) -> str:
-    """What makes a position, whoever has which colour."""
-    seen = board if board.turn == "white" else board.copy(history=False).mirror()
-    return " ".join(seen.fen(shredder=True).split()[:4])
+    """A position's key, the same with colours exchanged."""
+    position = board if board.turn == "white" else board.copy(history=False).mirror()
+    return " ".join(position.fen(shredder=True).split()[:4])
 
 
 def name_of(key: str) -> str:

@@ -140,11 +140,11 @@ class Session:
     def _answer(self, board: Board, solution: Move, puzzle: Puzzle) -> Move | None:
         """The right move, once it was given; None if the solver gives up."""
         hints = _hints(board, solution, puzzle)
-        given = len(hints)
+        shown = len(hints)
         self._tell(f"{board.turn} to move")
         while True:
             move = typed_move(self._lines, board, hints, self._tell)
-            self._helped |= len(hints) < given
+            self._helped |= len(hints) < shown
             if move is None or is_right(board, move, (board.uci(solution),)):
                 return move
             self._helped = True

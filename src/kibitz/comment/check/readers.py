@@ -1,4 +1,4 @@
-"""Splits what somebody wrote into sentences, and names what moves, pieces and squares look like.
+"""Splits a text into sentences, and names what moves, pieces and squares look like.
 
 All patterns here are without nested repetition, so that reading takes time in step with the text.
 """
@@ -131,7 +131,7 @@ SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+mov
 class Context(NamedTuple):
     """What is known to a reader of a comment: who has moved, and the move."""
 
-    mover: bool | None = None  # None: nobody, a position alone is spoken of
+    mover: bool | None = None  # None: a position without a move
     san: str = ""  # the move, without marks
 
 

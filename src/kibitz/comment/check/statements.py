@@ -37,7 +37,7 @@ TITLES = {True: "White", False: "Black", None: "the side to move"}
 
 @dataclass(frozen=True)
 class Thing:
-    """Pieces or a square that somebody speaks of; what is None is left open."""
+    """Pieces or a square that a text names; what is None is left open."""
 
     kind: int | None = None
     white: bool | None = None

@@ -21,7 +21,7 @@ class Claim(ABC):
 
 
 class Weights(NamedTuple):
-    """How much a claim matters, and how that is told; below LEAST of select.py it is not said."""
+    """How much a claim matters to each level; below LEAST of select.py it is not said."""
 
     beginner: float
     club: float

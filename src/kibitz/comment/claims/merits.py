@@ -201,7 +201,7 @@ class Verdict(Claim):
     result: int  # 1, 0 or -1 for the mover
 
     def proved(self, scene: Scene) -> bool:
-        """The tables know it, and did not know the one before, or said something else of it."""
+        """It is in the tables, and the position before is not, or has another verdict."""
         had, has = scene.analysis.outcome(scene.before), scene.analysis.outcome(scene.after)
         return has is not None and -has == self.result != had
 

@@ -19,8 +19,8 @@ from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, 
 from kibitz.comment.judge import WON
 
 LONGEST = 13  # plies of a line, the move itself included
-SHOWN = 7  # plies of it that are told
-FAR_GAIN = 3  # pawns' worth, from which on more moves than are told may lead to it
+SHOWN = 7  # plies of it that are shown
+FAR_GAIN = 3  # pawns' worth, from which on more moves than are shown may lead to it
 SHELTER = 2  # ranks before a king in which pawns shelter it
 NEARLY = 2  # squares that a pawn that runs has left to go
 PERPETUAL = 3  # checks in a row that end where they began, at least

@@ -14,7 +14,7 @@ from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
 from kibitz.comment.words.speaker import Comment
 
-SIDES = ("mover", "other")  # which the head of the text tells
+SIDES = ("mover", "other")  # which the head of the text has
 
 
 def spelled(scene: Scene, comment: Comment) -> str:

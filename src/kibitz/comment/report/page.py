@@ -34,7 +34,7 @@ ASSETS = Path(__file__).parent / "static"
 LONGEST_TAG = 120  # letters of a name that are shown
 DRAWN = "½-½"
 ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
-ADDRESS = re.compile(r"\w+://|www\.|^\S+\.\w{2,}/")  # which nobody reads
+ADDRESS = re.compile(r"\w+://|www\.|^\S+\.\w{2,}/")  # left out of the heading
 
 # Letters that no text needs, and those that turn its direction round.
 _HIDDEN = re.compile(
@@ -130,7 +130,7 @@ def _script(texts: Mapping[str, str]) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the Content-Security-Policy knows a script or style by."""
+    """The hash of a script or style in the Content-Security-Policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,4 +1,4 @@
-"""What commentary asks of a language; `english/` and `german/` are the answers."""
+"""The record of a language's words, grammar and sentences; `english/` and `german/` fill it."""
 
 from __future__ import annotations
 

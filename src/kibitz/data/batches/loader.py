@@ -93,8 +93,8 @@ class Loader:
         rows = chunk.drawn(place.epoch, key, first, first + self._size)
         batch = to_tensors(make(chunk.samples, rows, self._how), self._how, self._device)
         if self._teacher is not None:
-            seen = make(chunk.samples, rows, self._teacher)
-            batch = batch._replace(teacher=to_tensors(seen, self._teacher, self._device))
+            inputs = make(chunk.samples, rows, self._teacher)
+            batch = batch._replace(teacher=to_tensors(inputs, self._teacher, self._device))
         if (place.batch + 2) * together <= chunk.size:
             return batch, place._replace(batch=place.batch + 1)
         return batch, self._next_chunk(place)

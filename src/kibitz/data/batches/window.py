@@ -231,12 +231,12 @@ class Window:
         paths = shards_in(source.folder, self.generations)
         if not self.newest:
             return paths
-        kept: list[Place] = []
+        newest: list[Place] = []
         for path in reversed(paths):
-            if sum(self._size(kept_path) for kept_path in kept) >= self.newest:
+            if sum(self._size(kept_path) for kept_path in newest) >= self.newest:
                 break
-            kept.insert(0, path)
-        return kept
+            newest.insert(0, path)
+        return newest
 
     def _size(self, path: Place) -> int:
         if path not in self._sizes:

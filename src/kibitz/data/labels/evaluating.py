@@ -102,7 +102,7 @@ class TeacherJob:
         return EVALUATED
 
     def keys(self, shard: Shard) -> Sequence[Hashable]:
-        """What tells the games of a shard from others of the run."""
+        """The identity of a shard's games within the run."""
         return identities(shard)
 
     def settings_in(self, source: dict[str, Any]) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def evaluate_game(game: Game, job: TeacherJob, teacher: Teacher) -> Game:
 
 
 def identities(shard: Shard) -> list[bytes]:
-    """What tells games apart, evaluated or not: their start, moves, source, result and seed."""
+    """The identity of games, evaluated or not: their start, moves, source, result and seed."""
     sources = [_identity_of_source(source) for source in shard.header.sources]
     digests = []
     for game in range(shard.games):
@@ -276,8 +276,8 @@ def identities(shard: Shard) -> list[bytes]:
 
 
 def _identity_of_source(source: dict[str, Any]) -> bytes:
-    kept = {name: value for name, value in source.items() if name not in (EVALUATED, "labels")}
-    return msgspec.json.encode(kept, order="deterministic")
+    identity = {name: value for name, value in source.items() if name not in (EVALUATED, "labels")}
+    return msgspec.json.encode(identity, order="deterministic")
 
 
 # --- games that are played ------------------------------------------------------------------------

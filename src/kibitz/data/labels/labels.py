@@ -151,8 +151,8 @@ def _parts(
     """Win, loss and what was observed, each a probability per pair."""
     win, loss = _sigmoid(at[1] * scores - at[0]), _sigmoid(-at[1] * scores - at[0])
     draw = np.maximum(1.0 - win - loss, _SMALL)
-    seen = np.where(outcomes == 1, win, np.where(outcomes == -1, loss, draw))
-    return win, loss, np.maximum(seen, _SMALL)
+    chance = np.where(outcomes == 1, win, np.where(outcomes == -1, loss, draw))
+    return win, loss, np.maximum(chance, _SMALL)
 
 
 def _log_likelihood(
@@ -167,10 +167,12 @@ def _newton_step(
     at: np.ndarray, scores: np.ndarray, outcomes: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
     """The step uphill, with the outer products of the gradients for the second derivatives."""
-    win, loss, seen = _parts(at, scores, outcomes)
+    win, loss, chance = _parts(at, scores, outcomes)
     steep_win, steep_loss = win * (1 - win), loss * (1 - loss)
-    by_win = np.where(outcomes == 1, steep_win, np.where(outcomes == 0, -steep_win, 0.0)) / seen
-    by_loss = np.where(outcomes == -1, steep_loss, np.where(outcomes == 0, -steep_loss, 0.0)) / seen
+    by_win = np.where(outcomes == 1, steep_win, np.where(outcomes == 0, -steep_win, 0.0)) / chance
+    by_loss = (
+        np.where(outcomes == -1, steep_loss, np.where(outcomes == 0, -steep_loss, 0.0)) / chance
+    )
     gradients = np.stack((-by_win - by_loss, scores * (by_win - by_loss)))
     curvature = (gradients * counts) @ gradients.T
     step: np.ndarray = np.linalg.solve(curvature, gradients @ counts)

@@ -121,7 +121,7 @@ class KeptGames:
 
     def _write(self) -> None:
         """Put the games that were kept into a small shard."""
-        games = [kept.game for kept in self._games if kept.game is not None]
+        games = [entry.game for entry in self._games if entry.game is not None]
         if games:
             shard = shard_of(games, provenance("data label"))
             stem = f"{self._stem}-game-{self._games[0].number:07d}"
@@ -183,14 +183,14 @@ def relabel(
 def _missing(
     shards: Iterable[Shard], counts: Counter[str], done: Collection[Hashable]
 ) -> Iterator[Task]:
-    seen: set[Hashable] = set()
+    identified: set[Hashable] = set()
     number = 0
     for shard in shards:
         missing = []
         for game, key in enumerate(identities(shard)):
-            what = "copies" if key in seen else "there" if key in done else "missing"
+            what = "copies" if key in identified else "there" if key in done else "missing"
             counts[what] += 1
-            seen.add(key)
+            identified.add(key)
             if what == "missing":
                 missing.append(game)
         games = games_of(select(shard, np.array(missing, dtype=np.int64)))
@@ -208,30 +208,30 @@ def _run(
 ) -> Iterator[LabelledGame]:
     """Make the games that `missing` finds beside those that are done, and keep them."""
     with with_lock(folder, "labelling"):
-        kept, dropped = KeptGames(job, folder, plies), 0
-        if kept.done:
-            say(f"{len(kept.done):,} games are in {kept.folder} already")
+        games, dropped = KeptGames(job, folder, plies), 0
+        if games.done:
+            say(f"{len(games.done):,} games are in {games.folder} already")
         try:
-            tasks = takewhile(lambda _: not stop(), missing(kept.done))
+            tasks = takewhile(lambda _: not stop(), missing(games.done))
             for labelled in in_processes(partial(_labelled, job), tasks, workers):
                 dropped = 0 if labelled.game else dropped + 1
                 if labelled.game:
-                    kept.add(labelled)
+                    games.add(labelled)
                 elif dropped >= MOST_DROPPED:
                     what = f"the engine failed {dropped} times in a row, at last"
                     raise InputError(what, value=labelled.fault)
                 yield labelled
         finally:
             end_teacher()
-            kept.pack()
+            games.pack()
 
 
-def _compare(given: dict[str, Any], written: dict[str, Any], path: Place) -> None:
+def _compare(settings: dict[str, Any], written: dict[str, Any], path: Place) -> None:
     """Refuse to mix games made with different settings."""
-    other = [key for key in sorted({*written, *given}) if written.get(key) != given.get(key)]
+    other = [key for key in sorted({*written, *settings}) if written.get(key) != settings.get(key)]
     if other:
-        both = [f"{key} {written.get(key)!r} there, {given.get(key)!r} now" for key in other]
-        other_seed = ", another --seed" if given.get("kind") == "teacher" else ""
+        both = [f"{key} {written.get(key)!r} there, {settings.get(key)!r} now" for key in other]
+        other_seed = ", another --seed" if settings.get("kind") == "teacher" else ""
         fix = f"use the same settings{other_seed} or another folder"
         raise InputError(f"{path}: made with other settings ({'; '.join(both)})", fix=fix)
 

@@ -252,9 +252,9 @@ class _Run:
         self._group = {number: group for group in groups for number in group}
         self._waiting: defaultdict[range, list[Finished]] = defaultdict(list)
         self._unfinished, there = unfinished, set()
-        kept = unfinished.load()
+        earlier = unfinished.load()
         for group in groups:  # one game at least is played: the one that completes the group
-            if games := [kept[number] for number in group[:-1] if number in kept]:
+            if games := [earlier[number] for number in group[:-1] if number in earlier]:
                 self._waiting[group] = games
                 there |= {game.number for game in games}
         self._numbers = iter([number for number in self._group if number not in there])
