@@ -8,7 +8,7 @@ these are the `careful` moves here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -22,8 +22,11 @@ from kibitz.core.log import progress
 from kibitz.data.openings import pace_of
 from kibitz.engine import Engine
 from kibitz.engine.levels import human_level_of
-from kibitz.engine.people import People, blend, blunder_filtered_policy
+from kibitz.engine.people import People, blend, blunder_filtered_policy, policy_of
+from kibitz.nets.discover import resolve, short_name
 from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.evaluators.batched import BatchedEvaluator
+from kibitz.nets.load import load_batched
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
 from kibitz.position.pgn import Game, read_games
@@ -57,8 +60,11 @@ def ratings_of(game: Game) -> tuple[int, int] | None:
     return (int(texts[0]), int(texts[1])) if all(text.isdecimal() for text in texts) else None
 
 
-def moves_of(game: Game, number: int, people: People) -> Iterator[Move]:
-    """Every move of a game, both sides'."""
+Networks = Mapping[str, BatchedEvaluator]
+
+
+def moves_of(game: Game, number: int, people: People, others: Networks) -> Iterator[Move]:
+    """Every move of a game, both sides', with what `others` say beside the networks of people."""
     ratings, played = ratings_of(game), game.moves
     if ratings is None or not played:
         return
@@ -72,6 +78,7 @@ def moves_of(game: Game, number: int, people: People) -> Iterator[Move]:
         board.push(move)
     leaves = leaves_of(lines)
     likely = {network: people.likely(leaves, network) for network in people.ratings}
+    theirs = {name: policy_of(network, leaves) for name, network in others.items()}
     for ply, move in enumerate(played):
         rating = ratings[ply % 2 if game.start.turn == "white" else 1 - ply % 2]
         span = slice(leaves.offsets[ply], leaves.offsets[ply + 1])
@@ -81,6 +88,7 @@ def moves_of(game: Game, number: int, people: People) -> Iterator[Move]:
         said[BLEND] = np.sum(
             [share * said[str(network)] for network, share in weights.items()], axis=0
         )
+        said |= {name: numbers[span] for name, numbers in theirs.items()}
         at = codes.index(move)
         before = clocks[ply - 2] if ply >= 2 else None  # what was left before this move
         in_time = before is None or before >= LEAST_SECONDS
@@ -133,15 +141,19 @@ def _agreement(band: int, careful: bool, moves: list[Move]) -> Agreement:
 def agreement(
     files: Annotated[list[Path], Parameter(help="PGN with the tags WhiteElo and BlackElo.")],
     *,
+    network: Annotated[
+        tuple[str, ...], Parameter(help="Another network, as a fast one; may be repeated.")
+    ] = (),
     games: Annotated[int | None, Parameter(help="Read only so many.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Print agreement by bands of ratings."""
     people, moves = People(), list[Move]()
+    others = {short_name(name): load_batched(resolve(name)) for name in network}
     with progress("games", total=games) as bar:
         every = (game for file in files for game in read_games(file))
         for number, game in enumerate(islice(every, games)):
-            moves += moves_of(game, number, people)
+            moves += moves_of(game, number, people, others)
             bar.advance()
     if not moves:
         fix = "give games with the tags WhiteElo and BlackElo"

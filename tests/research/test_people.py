@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from kibitz import Board
-from kibitz.engine.people import People
+from kibitz.engine.people import People, people_networks, policy_of
+from kibitz.nets.discover import resolve
+from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.load import load_batched
+from kibitz.position.notation import absolute
 from research.command import carry_out
 from research.people import BLEND, Agreement, Move, _band, agreements, app
 
@@ -27,8 +31,8 @@ MOVES = (
 LONG = "1. a3 a6 2. b3 b6 3. c3 c6 4. d3 d6 5. e3 e6 6. f3 {[%clk 0:01:00]} f6 7. g3 g6"
 
 
-def _said(file: Path, capsys: pytest.CaptureFixture[str]) -> list[Agreement]:
-    assert carry_out(app, [str(file), "--json"]) == 0
+def _said(file: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[Agreement]:
+    assert carry_out(app, [str(file), "--json", *more]) == 0
     return [Agreement(**row) for row in json.loads(capsys.readouterr().out)["bands"]]
 
 
@@ -46,6 +50,25 @@ def test_every_move_counts_for_the_player_s_rating(
         board.push(move)
     assert rows[1500].agreement["1500"] == pytest.approx(25.0 * hits)
     assert rows[1500].agreement["1500"] == rows[1500].agreement[BLEND]
+
+
+def test_other_networks_stand_beside_those_of_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games.pgn"
+    file.write_text(GAME.format(white=1500, black=1500, control="300+3", moves=MOVES))
+    copy = tmp_path / "again.pb.gz"
+    copy.write_bytes(people_networks()[1500].read_bytes())
+    row = _said(file, capsys, "--network", str(copy), "--network", "kibitz-64x256")[0]
+    assert row.agreement["again"] == row.agreement["1500"]
+    board, hits = Board(), 0
+    network = load_batched(resolve("kibitz-64x256"))
+    for text in ("e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6", "Qxf7#"):
+        leaves = leaves_of([board.positions()])
+        move = absolute(board.position, leaves.moves[policy_of(network, leaves).argmax()])
+        hits += board.san(move) == text
+        board.push(text)
+    assert row.agreement["kibitz-64x256"] == pytest.approx(100 * hits / 7)
 
 
 @pytest.mark.parametrize(("control", "moves"), [("300+3", 4), ("60+0", 0), ("-", 4)])

@@ -57,6 +57,19 @@ def blend(rating: int, ratings: list[int]) -> dict[int, float]:
     return {below: 1.0 - share, above: share}
 
 
+def policy_of(network: BatchedEvaluator, leaves: Leaves) -> np.ndarray:
+    """The probability of every move by a network, float64 as leaves.moves, with a move a leaf."""
+    import numpy as np
+
+    from kibitz.nets.evaluators.batched import evaluated
+
+    starts, counts = leaves.offsets[:-1], np.diff(leaves.offsets)
+    logits = evaluated(network, leaves).logits.astype(np.float64)
+    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts), counts))
+    shares: np.ndarray = powers / np.repeat(np.add.reduceat(powers, starts), counts)
+    return shares
+
+
 class People:
     """Says how likely people's moves are; networks are loaded when they are first asked."""
 
@@ -80,16 +93,11 @@ class People:
 
     def likely(self, leaves: Leaves, rating: int) -> np.ndarray:
         """The probability of every move, float64 as leaves.moves; every leaf has a move."""
-        import numpy as np
-
-        from kibitz.nets.evaluators.batched import evaluated
-
-        total = np.zeros(len(leaves.moves))
-        starts, counts = leaves.offsets[:-1], np.diff(leaves.offsets)
-        for network, weight in self.ready(rating).items():
-            logits = evaluated(self._networks[network], leaves).logits.astype(np.float64)
-            powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts), counts))
-            total += weight * powers / np.repeat(np.add.reduceat(powers, starts), counts)
+        parts = [
+            weight * policy_of(self._networks[network], leaves)
+            for network, weight in self.ready(rating).items()
+        ]
+        total: np.ndarray = sum(parts[1:], parts[0])
         return total
 
     def shares(self, board: Board, rating: int) -> Shares:
