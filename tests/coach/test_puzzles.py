@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +16,16 @@ import msgspec
 import pytest
 
 from kibitz.cli import main
-from kibitz.coach.puzzles.find import GAP, Hunt, Seeker, is_only
+from kibitz.coach.puzzles.collect import Collection
+from kibitz.coach.puzzles.difficulty import LOWEST, RATING, easiest_first, rating_of
+from kibitz.coach.puzzles.find import GAP, GamePuzzles, Hunt, Seeker, is_only
 from kibitz.coach.puzzles.formats import Format, Puzzle, key_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
 from kibitz.comment.judge import value_of
 from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.engine.people import People
 from kibitz.position.board import Board
+from kibitz.position.notation import Move
 from kibitz.search.report import Report, Score
 
 # Smothered mate: 1...Kh8 2 Qg8+ Rxg8 3 Nf7#; all else draws or loses.
@@ -159,9 +165,6 @@ def test_no_file_of_the_user_is_overwritten(
 
 def raise_on(folder: Path) -> None:
     """The same as the command line, but with the error itself."""
-    from kibitz.coach.puzzles.collect import Collection
-    from kibitz.coach.puzzles.find import Hunt
-
     Collection(folder / "out.csv", Hunt(nodes=2000, shallow=5, network="material"))
 
 
@@ -173,6 +176,61 @@ def test_the_contempt_finder_composes_what_its_opponent_believes(tmp_path: Path)
         board = chess.Board(row["FEN"])
         for text in row["Moves"].split():
             board.push_uci(text)
+
+
+# --- difficulty -----------------------------------------------------------------------------------
+
+# Of Lichess (CC0), by their players' rating.
+RATED = (
+    (588, "6Qk/p1p3pp/4N3/1p6/2q1r1n1/2B5/PP4PP/3R1R1K b - - 0 28", "h8g8 f1f8", "mate"),
+    (1492, "5rk1/1p3ppp/pq3b2/8/8/1P1Q1N2/P4PPP/3R2K1 w - - 2 27", "d3d6 f8d8 d6d8 f6d8", ""),
+    (2560, "2kr3r/pp3p2/4p2p/1N1p2p1/3Q4/1P1P4/2q2PPP/5RK1 b - - 1 20", "b7b6 d4a1 a7a5 f1c1", ""),
+)
+
+
+def of_lichess(rating: int, before: str, moves: str, theme: str) -> Puzzle:
+    last, *line = moves.split()
+    fen = Board(before, [last]).fen()
+    themes = (theme,) if theme else ()
+    return Puzzle(
+        fen=fen, moves=tuple(line), before=before, last=last, themes=themes, rating=rating
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+def test_what_fewer_people_play_is_harder(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two checks that mate; 1100 and 1900 differ by as much as they lie around the share."""
+
+    def shares(_: People, board: Board, rating: int) -> dict[Move, float]:
+        odds = max(min(share, 0.99), 0.01) / (1 - max(min(share, 0.99), 0.01))
+        odds *= {1100: 0.5, 1500: 1.0, 1900: 2.0}[rating] if 0 < share < 1 else 1.0
+        return dict.fromkeys(board.legal_moves, share if share in (0, 1) else odds / (1 + odds))
+
+    monkeypatch.setattr(People, "shares", shares)
+    bits = {0.0: -math.log2(99), 0.2: -2.0, 0.5: 0.0, 1.0: math.log2(99)}[share]
+    base, moves, odds, mate, checks = RATING
+    rating = base + 2 * moves + 2 * bits * odds + mate + checks
+    assert rating_of(EXAMPLE, People()) == round(max(rating, LOWEST))
+
+
+def test_the_networks_of_people_put_puzzles_of_lichess_in_order() -> None:
+    puzzles = [msgspec.structs.replace(of_lichess(*row), rating=0) for row in reversed(RATED)]
+    ordered = easiest_first(puzzles)
+    assert [puzzle.before for puzzle in ordered] == [before for _, before, *_ in RATED]
+    kept = msgspec.structs.replace(puzzles[0], rating=100)
+    assert easiest_first([puzzles[1], kept])[0] == kept
+
+
+def test_puzzles_are_written_the_easiest_first_and_of_two_moves_at_least(tmp_path: Path) -> None:
+    hunt = Hunt(nodes=2000, shallow=5, network="material")
+    easy, middle, hard = (of_lichess(*row) for row in RATED)
+    with closing(Collection(tmp_path / "out.csv", hunt)) as collection:
+        for key, puzzle in zip("abc", (middle, hard, easy), strict=True):
+            collection._journal.add(GamePuzzles(key=key, puzzles=(puzzle,)))
+    for flags, puzzles in (([], [middle, hard]), (["--moves", "1"], [easy, middle, hard])):
+        assert find(tmp_path, *flags, games=pgn((QUIET, "1. Kd1"))) == 0
+        written = [int(row["Rating"]) for row in rows(tmp_path / "out.csv")]
+        assert written == [puzzle.rating for puzzle in puzzles]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -285,6 +343,11 @@ def test_the_command_fits_a_terminal(
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(["puzzle", "solve", str(tmp_path / "black.csv")]) == 0
     assert "  h g f e d c b a" in capsys.readouterr().out
+    easier = msgspec.structs.replace(BLACKS, rating=900, name="easier")
+    write_puzzles(tmp_path / "two.csv", [EXAMPLE, easier], "csv")
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(["puzzle", "solve", str(tmp_path / "two.csv"), "--easiest-first"]) == 0
+    assert "Puzzle 1 of 2 (easier, rating 900)" in capsys.readouterr().out
     for flags, named in ((["--theme", "shorts"], "'short'"), (["--start", "2"], "1 puzzles")):
         assert main(["puzzle", "solve", str(tmp_path / "one.csv"), *flags]) == 2
         assert named in capsys.readouterr().err

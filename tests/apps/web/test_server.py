@@ -753,6 +753,16 @@ def test_proofs_are_worded() -> None:
     ]
 
 
+def test_the_puzzles_beside_one_by_rating(tmp_path: Path) -> None:
+    file = tmp_path / "puzzles.csv"
+    mate = "6Qk/p1p3pp/4N3/1p6/2q1r1n1/2B5/PP4PP/3R1R1K b - - 0 28,h8g8 f1f8"
+    rows = [f"{number},{mate},{rating}\n" for number, rating in enumerate((1500, 900, "", 1200))]
+    file.write_text("".join(["PuzzleId,FEN,Moves,Rating\n", *rows]))
+    beside = [library.puzzle(file, number) for number in range(4)]
+    assert [puzzle["easier"] for puzzle in beside] == [3, 2, None, 1]
+    assert [puzzle["harder"] for puzzle in beside] == [None, 3, 1, 0]
+
+
 def test_a_field_without_end_is_no_puzzle(tmp_path: Path) -> None:
     file = tmp_path / "puzzles.csv"
     file.write_text("PuzzleId,FEN,Moves\n" + "x" * 200_000 + ",y,z\n")

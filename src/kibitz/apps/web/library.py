@@ -310,10 +310,19 @@ def _puzzle_rows(path: Path, number: int) -> list[dict[str, str]]:
     return rows
 
 
+@lru_cache(maxsize=4)
+def _by_difficulty(path: Path, changed: float) -> list[int]:
+    """The numbers of the puzzles of a file, the easiest first."""
+    rows = _puzzles(path, changed)
+    ratings = [int(text) if (text := row.get("Rating") or "").isdecimal() else 0 for row in rows]
+    return sorted(range(len(rows)), key=ratings.__getitem__)
+
+
 def puzzle(path: Path, number: int) -> dict[str, Any]:
     """A puzzle, from 0, with its first move only, and how many there are."""
     rows = _puzzle_rows(path, number)
-    row = rows[number]
+    row, order = rows[number], _by_difficulty(path, path.stat().st_mtime)
+    above = order.index(number) + 1
     Board(row["FEN"], row["Moves"].split())  # refuses a puzzle that cannot be played
     return {
         "count": len(rows),
@@ -323,6 +332,8 @@ def puzzle(path: Path, number: int) -> dict[str, Any]:
         "first": row["Moves"].split()[0],
         "rating": row.get("Rating") or "",
         "themes": (row.get("Themes") or "").split(),
+        "easier": order[above - 2] if above > 1 else None,
+        "harder": order[above] if above < len(order) else None,
     }
 
 

@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, emit
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.puzzles.collect import Collection, check_files
+from kibitz.coach.puzzles.difficulty import easiest_first as by_rating
 from kibitz.coach.puzzles.find import Finder, Hunt
 from kibitz.coach.puzzles.formats import Format, Puzzle, format_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
@@ -52,7 +53,7 @@ def find(
     ] = HUNT.sc_limit,
     moves: Annotated[
         int, Parameter(help="Only puzzles in which so many moves, at least, are to be found.")
-    ] = 1,
+    ] = 2,
     limit: Annotated[int | None, Parameter(help="Only so many games.")] = None,
     workers: Annotated[int, Parameter(help="Processes.")] = 1,
     network: EngineFlag = AUTODISCOVER,
@@ -120,6 +121,9 @@ def solve(
     form: FormatFlag = None,
     theme: Annotated[str, Parameter(help="Only puzzles with this theme.")] = "",
     start: Annotated[int, Parameter(help="The first puzzle to ask, from 1.")] = 1,
+    easiest_first: Annotated[
+        bool, Parameter(help="By rating; a puzzle without one gets it from what people play.")
+    ] = False,
 ) -> int:
     """Solve puzzles; lines on standard input are moves, hint, solution and other words."""
     at_least(1, start=start)
@@ -128,6 +132,7 @@ def solve(
     if theme and theme not in themes:
         raise InputError("no puzzle has the theme", value=theme, fix=did_you_mean(theme, themes))
     puzzles = [puzzle for puzzle in every if not theme or theme in puzzle.themes]
+    puzzles = by_rating(puzzles) if easiest_first else puzzles
     if start > len(puzzles):
         raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
     Session((line for line in typed_lines() if line is not None), show_board, tell_line).run(

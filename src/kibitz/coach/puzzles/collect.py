@@ -40,7 +40,7 @@ class HuntHeader(msgspec.Struct, frozen=True, kw_only=True):
     shallow: int
     sc_limit: int
     network: str
-    format: str = "kibitz puzzles 2"
+    format: str = "kibitz puzzles 3"
 
 
 class Collection:
@@ -102,7 +102,7 @@ class Collection:
                     skip(BadGame(str(path), game.number, game.line, why))
 
     def puzzles(self, moves: int = 1) -> list[Puzzle]:
-        """Puzzles of so many moves at least, without a position in common with an earlier one."""
+        """Puzzles of so many moves at least, the easiest first; no two share a position."""
         puzzles: list[Puzzle] = []
         positions: set[str] = set()
         for entry in self._journal.entries:
@@ -111,7 +111,8 @@ class Collection:
                 if not keys & positions:
                     puzzles.append(puzzle)
                 positions |= keys
-        return [puzzle for puzzle in puzzles if len(puzzle.moves) // 2 + 1 >= moves]
+        long = [puzzle for puzzle in puzzles if puzzle.solver_moves >= moves]
+        return sorted(long, key=lambda puzzle: puzzle.rating)
 
     def counts(self) -> Counter[str]:
         """What all games have added up to."""

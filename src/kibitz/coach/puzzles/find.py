@@ -15,17 +15,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log2
 from typing import Literal, NamedTuple, TypeAlias
 
 import chess
 import msgspec
 
+from kibitz.coach.puzzles.difficulty import rating_of
 from kibitz.coach.puzzles.formats import Puzzle, key_of, name_of
 from kibitz.coach.puzzles.solve import motifs_of, standing_of
 from kibitz.comment.judge import value_of
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.people import People
 from kibitz.nets.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -45,9 +46,6 @@ LINES = 4  # first moves of the search with contempt that are followed
 BELIEVED = 0.1  # share of the visits that a reply has at least
 SURPRISE = 0.3  # by which it is worse than it looks
 BYTES = 32  # of a search's memory for a node; little of it is quickly forgotten
-# Lichess's ratings by least squares; research/log/ has how well that fits.
-RATING = {"base": 945.0, "nodes": 55.0, "prior": 35.0, "moves": 162.0, "mate": -305.0}
-LEAST_NODES, MOST_NODES = 100, 6_400
 
 
 @dataclass(frozen=True)
@@ -105,14 +103,18 @@ class Seeker:
         self._pairs = new_engine(network, search="alphabeta", multipv=2, hash=small)
         self._single = new_engine(network, search="alphabeta", hash=small)
         self._proofs = new_engine(network, search="alphabeta", hash=large)
-        contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
-        self._tree = new_engine(network, search="mcts", hash=small, **contempt)
+        self._tree: Engine | None = None
+        if hunt.finder == "contempt":
+            contempt = {"search": "mcts", "sc_limit": hunt.sc_limit}
+            self._tree = new_engine(network, hash=small, **contempt)
+        self._people = People()
         self._counts = Counter[str]()  # by the fields of GamePuzzles
 
     def close(self) -> None:
         """End the engines."""
         for engine in (self._pairs, self._single, self._proofs, self._tree):
-            engine.close()
+            if engine is not None:
+                engine.close()
 
     def look_through(
         self, task: GameTask, on_position: Callable[[], None] = lambda: None
@@ -148,15 +150,15 @@ class Seeker:
             if board.outcome() is not None:
                 return
             self._counts["positions"] += 1
-            if self.hunt.finder == "plain":
+            if self._tree is None:
                 yield before, last
             else:
-                yield from self._traps(board.copy(history=False))
+                yield from self._traps(self._tree, board.copy(history=False))
 
-    def _traps(self, board: Board) -> Iterator[tuple[Board, Move]]:
+    def _traps(self, engine: Engine, board: Board) -> Iterator[tuple[Board, Move]]:
         """Replies that a short search prefers and that lose."""
-        report = self._look(self._tree, board, self.hunt.nodes)
-        tree = self._tree.searcher
+        report = self._look(engine, board, self.hunt.nodes)
+        tree = engine.searcher
         assert isinstance(tree, Searcher)
         ours = sorted(report.moves, key=lambda candidate: -candidate.visits)[:LINES]
         for move, edge, visits in [
@@ -260,7 +262,6 @@ class Seeker:
             before=before.fen(),
             last=came,
             score=score,
-            prior=self._prior(board, line[0]),
             themes=tuple(sorted(motifs | standing)),
             game=f"{task.name}#{then.ply()}",
             opening=task.opening,
@@ -268,14 +269,7 @@ class Seeker:
         )
         pairs = zip(bare.positions(), line[::2], strict=True)
         nodes = max(self._nodes_needed(*pair) for pair in pairs)
-        rated = msgspec.structs.replace(bare, nodes=nodes)
-        return msgspec.structs.replace(rated, rating=rating_of(rated))
-
-    def _prior(self, board: Board, move: Move) -> float:
-        """The prior of a move, by the network's policy."""
-        self._tree.new_game()
-        report = self._tree.play(board, nodes=2).report
-        return next(candidate.prior for candidate in report.moves if candidate.move == move)
+        return msgspec.structs.replace(bare, nodes=nodes, rating=rating_of(bare, self._people))
 
     def _nodes_needed(self, board: Board, move: Move) -> int:
         """Nodes, doubled from the short look to the finder's, from which on the win is found."""
@@ -309,18 +303,6 @@ def is_only(best: float, second: float, later: bool) -> bool:
 def stands_out(report: Report) -> bool:
     """Whether the second best move is so much worse that the best may be the only one."""
     return len(report.lines) == 2 and value_of(report.lines[1].score) <= DOUBTFUL
-
-
-def rating_of(puzzle: Puzzle) -> int:
-    """How hard a puzzle is, on the scale of Lichess's puzzles."""
-    rating = (
-        RATING["base"]
-        + RATING["nodes"] * log2(min(MOST_NODES, max(LEAST_NODES, puzzle.nodes)) / LEAST_NODES)
-        - RATING["prior"] * log2(max(puzzle.prior, 1e-4))
-        + RATING["moves"] * min(5, (len(puzzle.moves) + 1) // 2)
-        + RATING["mate"] * puzzle.score.startswith("mate")
-    )
-    return round(rating)
 
 
 # --- in processes of a pool -----------------------------------------------------------------------

@@ -31,11 +31,15 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
     score: str = ""  # "cp 512" or "mate 3" for the solver
     rating: int = 0  # as Lichess rates puzzles, estimated
     nodes: int = 0  # that alpha-beta needs to find every move of the solver
-    prior: float = 0.0  # of the first move, by the network's policy
     themes: tuple[str, ...] = ()
     game: str = ""  # where it was found: an address, or file and game
     opening: str = ""
     name: str = ""  # its id
+
+    @property
+    def solver_moves(self) -> int:
+        """How many moves are to be found."""
+        return len(self.moves) // 2 + 1
 
     def board(self) -> Board:
         """The position to solve, after the opponent's move if that is known."""

@@ -23,7 +23,9 @@ export class Puzzles {
     this.previous = button("Previous", () => this.open(this.number - 1));
     this.next = button("Next", () => this.open(this.number + 1), { class: "accent" });
     this.any = button("Any", () => this.open(this.#other()), { title: "Another puzzle, by chance" });
-    const buttons = html("div", { class: "row" }, this.previous, this.next, this.any, button("Show", () => this.#solve()), button("Again", () => this.open(this.number)));
+    this.easier = button("Easier", () => this.open(this.puzzle.easier), { title: "The puzzle that is next by rating" });
+    this.harder = button("Harder", () => this.open(this.puzzle.harder), { title: "The puzzle that is next by rating" });
+    const buttons = html("div", { class: "row" }, this.previous, this.next, this.any, this.easier, this.harder, button("Show", () => this.#solve()), button("Again", () => this.open(this.number)));
     const left = html("section", { class: "left", "aria-label": "Board" }, html("div", { class: "board-and-bar" }, this.board.element), html("div", { class: "row" }, this.board.input, html("div", { class: "row controls" }, flipButton(this.board))));
     this.panel = html("section", { class: "panel", hidden: true }, this.status, this.facts, this.moves.element, buttons, this.tally);
     this.element = html("div", { class: "desk" }, left, html("section", { class: "right" }, html("section", { class: "panel" }, html("h2", {}, "Puzzles"), this.place), this.panel));
@@ -66,6 +68,8 @@ export class Puzzles {
     this.previous.disabled = puzzle.number <= 0;
     this.next.disabled = puzzle.number >= puzzle.count - 1;
     this.any.disabled = puzzle.count < 2;
+    this.easier.disabled = puzzle.easier === null;
+    this.harder.disabled = puzzle.harder === null;
     keepHere(STORE, { file: this.file, number: puzzle.number, counts: this.counts });
     Object.assign(this, { puzzle, number: puzzle.number, wrong: false, solved: false });
     this.panel.hidden = false;
