@@ -66,7 +66,7 @@ export class Analyse {
     const compare = button("Compare", () => this.compare(), { "aria-pressed": "false", title: "A second engine or other settings on the same position" });
     this.compareButton = compare;
     this.text = html("textarea", { rows: 3, placeholder: "Paste a game (PGN) or a position (FEN) here, or drop a file on the page", "aria-label": "Game or position", spellcheck: "false" });
-    const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy position", () => copy(this.board.fen), { title: "As FEN" }), button("Copy link", () => guarded(() => this.#copyLink()), { title: "A link that holds the game" }), button("Save game", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn())), { title: "As PGN" }));
+    const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy position", () => copy(this.board.fen), { title: "As FEN" }), button("Copy link", () => guarded(() => this.#copyLink()), { title: "A link that holds the game" }), button("Picture", () => guarded(async () => (await import("./picture.js")).sharePicture(this.tree, this.board)), { title: "The position as PNG or SVG, the game as an animated GIF" }), button("Save game", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn())), { title: "As PGN" }));
     const ofMoves = [button("Review", () => this.review(), { class: "accent", title: "Find the mistakes and the key moments of the game" }), button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" })];
     const offer = () => ofMoves.forEach((one) => (one.hidden = !this.tree.root.children.length));
     this.tree.addEventListener("change", offer);
@@ -237,36 +237,20 @@ export class Analyse {
       if (first) (this.replace(first), this.#listGames(titles, get));
     } else {
       const positions = await guarded(() => ask("open", { name, kind: "suite" }));
-      if (positions) this.#suite(positions);
+      if (positions) await this.#suite(positions);
     }
     this.#show();
   }
 
-  /** The positions of a test suite, with a button that lets the engine solve the one shown. */
-  #suite(positions) {
-    let number = 0;
-    const result = html("span", { class: "facts" });
-    const pick = (index) => {
-      number = Number(index);
-      const one = positions[number];
-      this.tree.load({ fen: one.fen, nodes: [], tags: {}, comment: one.comments.join(" "), eval: null });
-      this.#show();
-      result.textContent = one.words.length ? `${one.best.length ? "best" : "avoid"}: ${one.words.join(", ")}` : "";
-    };
-    const solve = async () => {
-      const one = positions[number];
-      result.textContent = "thinking …";
-      const found = await guarded(() => ask("think", { place: { fen: one.fen }, wanted: { ...this.panels[0].wanted, lines: 1 }, movetime: 3000 }));
-      if (!found) return;
-      const solved = one.best.length ? one.best.includes(found.move) : !one.avoid.includes(found.move);
-      result.textContent = `${found.san} ${scoreText(found.line)}: ${solved ? "solved" : "not solved"} (${one.words.join(", ")})`;
-    };
-    const list = choice(positions.length === 1 ? "1 position" : `${positions.length} positions`, positions.map((one, index) => [index, `${index + 1}. ${one.name || one.words.join(" ")}`]), 0, pick);
-    const step = (by) => () => ((list.select.selectedIndex = Math.max(0, Math.min(positions.length - 1, number + by))), pick(list.value));
-    this.games.replaceChildren(list.element, html("div", { class: "row" }, button("Previous", step(-1)), button("Next", step(1)), button("Solve", solve, { class: "accent" }), result));
+  /** The positions of a test suite in place of a game. */
+  async #suite(positions) {
+    const { suiteOf } = await import("./suite.js");
+    const show = (fen, comment) => (this.tree.load({ fen, nodes: [], tags: {}, comment, eval: null }), this.#show());
+    const suite = suiteOf(positions, { show, wanted: () => this.panels[0].wanted });
+    this.games.replaceChildren(...suite.elements);
     this.replace({ fen: positions[0].fen, nodes: [] });
     this.games.hidden = false;
-    pick(0);
+    suite.pick(0);
   }
 
   async #drop(event) {

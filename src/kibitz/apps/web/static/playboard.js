@@ -64,6 +64,11 @@ export class PlayBoard {
     return this.#place.fen;
   }
 
+  /** Arrows and rings drawn by hand. */
+  get marks() {
+    return this.#marks;
+  }
+
   set arrows(marks) {
     this.#arrows = marks;
     if (!this.#drag) this.#draw();

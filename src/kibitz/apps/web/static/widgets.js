@@ -41,8 +41,10 @@ export async function guarded(work) {
   }
 }
 
-export function save(name, text) {
-  const link = html("a", { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: name });
+/** Save a text or a Blob as a file. */
+export function save(name, content) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type: "text/plain" });
+  const link = html("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -59,10 +61,11 @@ export async function copy(text) {
 /** A dialog; resolves with the button's value, null if it was closed. */
 export function dialog(title, body, buttons) {
   return new Promise((resolve) => {
-    const element = html("dialog", {}, html("h2", {}, title), ...body);
-    const end = (value) => (element.close(), element.remove(), resolve(value));
+    let answer = null;
+    const element = html("dialog", { "aria-label": title }, html("h2", {}, title), ...body);
+    const end = (value) => ((answer = value), element.close());
     element.append(html("div", { class: "row" }, ...buttons.map(([text, value, kind]) => button(text, () => end(value), { class: kind ?? "" }))));
-    element.addEventListener("cancel", () => (element.remove(), resolve(null)));
+    element.addEventListener("close", () => (element.remove(), resolve(answer))); // the focus is back where it was
     document.body.append(element);
     element.showModal();
   });
