@@ -22,6 +22,13 @@ settings.register_profile("kibitz", deadline=None, derandomize=True, max_example
 settings.load_profile("kibitz")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that have a tab of a browser are those of `-m browser`."""
+    for item in items:
+        if "tab" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def usual_messages() -> Iterator[None]:
     """A command with --quiet in one file of tests does not silence the next file."""
