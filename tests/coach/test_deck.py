@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import chess
 import chess.pgn
@@ -21,12 +22,13 @@ from kibitz.coach import deck as module
 from kibitz.coach.analyse import Analysed, Study, analyse_games, keep
 from kibitz.coach.cards import question, write_deck
 from kibitz.coach.database import Database, View
-from kibitz.coach.deck import LINES, Engines, Good, Item, Proof, proved
+from kibitz.coach.deck import LINES, Engines, Good, Item, Proof, hints_of, proved, said_in
 from kibitz.coach.games import Added, games_of
 from kibitz.coach.train import (
     AGAIN,
     GOOD,
     Training,
+    board_of,
     due_items,
     explained,
     record,
@@ -35,6 +37,7 @@ from kibitz.coach.train import (
     stored_items,
 )
 from kibitz.comment.judge import Evaluation, value_of
+from kibitz.comment.words.languages import ENGLISH, Code
 from kibitz.core.errors import MissingExtraError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
@@ -78,6 +81,22 @@ def test_a_missed_mate_is_an_item(engines: Engines) -> None:
     assert not any("e5" in hint.removeprefix("It is the queen on h5") for hint in item.hints)
     assert item.margin >= module.CLEAR
     assert item.nodes == NODES
+
+
+def test_an_item_has_its_words_in_a_language_and_may_get_others(engines: Engines) -> None:
+    board = chess.Board()
+    for move in ("e4", "e5", "Qh5", "Ke7"):
+        board.push_san(move)
+    texts = dict[Code, Item]()
+    for code in get_args(Code):
+        item = proved(board, board.parse_san("Nf3"), 4, "own", engines, code)
+        assert item is not None
+        assert item.language == code
+        texts[code] = item
+    assert "Dxe5" in texts["de"].wrong
+    assert "Qxe5" in texts["en"].wrong
+    assert said_in(texts["de"], board_of(texts["de"]), engines.pairs, "en") == texts["en"]
+    assert hints_of(texts["de"], ENGLISH) == texts["de"].hints
 
 
 def test_how_long_a_mate_takes_is_said_once() -> None:

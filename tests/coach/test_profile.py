@@ -21,7 +21,15 @@ from kibitz.cli import main
 from kibitz.coach.analyse import Analysed, keep
 from kibitz.coach.database import Database, View
 from kibitz.coach.games import Added, games_of
-from kibitz.coach.profile import conversions, figures, findings, played_games
+from kibitz.coach.profile import (
+    Figure,
+    conversions,
+    figure_name,
+    figures,
+    findings,
+    played_games,
+)
+from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.engine.people import People
 from kibitz.nets.encodings.leaves import Leaves
 from tests.coach.stand_in import NAME, game_of
@@ -279,3 +287,14 @@ def test_the_command(database: Database, capsys: pytest.CaptureFixture[str]) -> 
     assert {"phase", "colour", "clock"} <= {figure["group"] for figure in told["figures"]}
     assert main(words) == 0
     assert "points lost a game" in capsys.readouterr().out
+
+
+def test_motifs_have_words_in_every_language() -> None:
+    for language in LANGUAGES.values():
+        row = Figure("motif missed", "hangingPiece", 5, 9, 0.2, 0.1, [])
+        assert figure_name(row, language) == language.motifs["hangingPiece"][0]
+        assert {*language.motifs} == {*ENGLISH.motifs}
+        assert not any(re.search("[a-z][A-Z]", word) for word, _ in language.motifs.values())
+        assert language.coach.keys() == ENGLISH.coach.keys()
+    assert ENGLISH.motifs["hangingPiece"][0] == "hanging piece"
+    assert figure_name(row._replace(group="opening", name="Sicilian Defense"), ENGLISH)[0] == "S"

@@ -20,6 +20,7 @@ from kibitz.coach.database import WHITE, Database, View
 from kibitz.coach.deck import LINES, Engines, Item, items_of
 from kibitz.comment.analyse import AGAIN, REMEMBERED, SMALL_TABLE, Searches
 from kibitz.comment.judge import Evaluation, in_hindsight, label
+from kibitz.comment.words.languages import Code
 from kibitz.core.log import Stop, progress
 from kibitz.core.workers import in_processes
 from kibitz.engine import Engine
@@ -37,6 +38,7 @@ class Study:
 
     nodes: int = 3_000  # of the first look at each position
     network: str = AUTODISCOVER
+    language: Code = "en"
 
     @property
     def signature(self) -> str:
@@ -80,8 +82,8 @@ class Analyst:
         moves = [node.move for node in tree.mainline()]
         boards = _boards(tree.board(), moves)
         seen = evaluations_along(boards, moves, Searches(self._pairs), self.study.nodes)
-        engines = Engines(self._pairs, self._wide)
-        items = list(items_of(boards, moves, seen, task.white, engines))
+        engines, language = Engines(self._pairs, self._wide), self.study.language
+        items = list(items_of(boards, moves, seen, task.white, engines, language))
         return Analysed(task.number, list(map(_view, seen)), items)
 
 

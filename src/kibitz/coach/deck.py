@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import chess
 import msgspec
 
-from kibitz.coach.puzzles.solve import PIECES, motifs_of
+from kibitz.coach.puzzles.solve import motifs_of
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.judge import Evaluation, Label, evaluation_of, label, score_before, value_of
-from kibitz.comment.words.languages import language_of
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import ENGLISH, Code, language_of
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
@@ -40,27 +41,9 @@ MOST_GOOD = 3
 LINES = MOST_GOOD + 2  # best moves that are searched; one more than may be right, and the next
 LEAST_LEGAL = 3
 SHOWN = 7  # plies of a line
+MOST_HINTS = 3
 SERIOUS = (Label.MISTAKE, Label.BLUNDER)
-THEMES = {  # what a hint calls a motif
-    "mate": "there is a forced mate",
-    "fork": "one move attacks two things at once",
-    "pin": "a piece is pinned",
-    "discoveredAttack": "one piece can step out of another's line",
-    "doubleCheck": "two checks at once",
-    "promotion": "a pawn can promote",
-    "skewer": "two pieces stand behind each other",
-    "deflection": "a defender can be drawn away",
-    "attraction": "a piece can be drawn to a bad square",
-    "capturingDefender": "a defender can be taken",
-    "interference": "a line of defence can be cut",
-    "intermezzo": "something else comes first",
-    "xRayAttack": "look through a piece",
-    "clearance": "a square or a line has to be cleared",
-    "trappedPiece": "a piece has nowhere to go",
-    "hangingPiece": "something stands unprotected",
-    "sacrifice": "something has to be given up",
-    "enPassant": "a pawn can be taken in passing",
-}
+THEMES = ENGLISH.motifs.keys()  # which a hint may name
 
 
 class Good(msgspec.Struct, frozen=True, array_like=True):
@@ -85,11 +68,12 @@ class Item(msgspec.Struct, frozen=True):
     lost: float  # of winning chances
     margin: float  # by which the best move that is not right is worse
     nodes: int  # of each search that says so
-    hints: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()  # in English; `hints_of` has them in any language
     why: str = ""  # the best move is good
     wrong: str = ""  # and the mistake is none
     before: str = ""  # FEN of the position before `last`
     themes: tuple[str, ...] = ()
+    language: Code = "en"  # of why and wrong
 
     @property
     def position(self) -> str:
@@ -114,6 +98,7 @@ def items_of(
     views: Sequence[Evaluation],
     white: bool,
     engines: Engines,
+    language: Code = "en",
 ) -> Iterator[Item]:
     """The fair items of a game; `white` says which side is the player's."""
     bad = [label(views[ply], views[ply + 1]) in SERIOUS for ply in range(len(moves))]
@@ -121,7 +106,8 @@ def items_of(
         own = boards[ply].turn == white
         # The opponent's mistakes count where they let the player get away with one.
         if bad[ply] and (own or (ply and bad[ply - 1])):
-            item = proved(boards[ply], move, ply, "own" if own else "opponent", engines)
+            deck: DeckName = "own" if own else "opponent"
+            item = proved(boards[ply], move, ply, deck, engines, language)
             if item is not None:
                 yield item
 
@@ -174,7 +160,12 @@ def proof(board: chess.Board, played: chess.Move, wide: Engine, nodes: int) -> P
 
 
 def proved(
-    board: chess.Board, played: chess.Move, ply: int, deck: DeckName, engines: Engines
+    board: chess.Board,
+    played: chess.Move,
+    ply: int,
+    deck: DeckName,
+    engines: Engines,
+    language: Code = "en",
 ) -> Item | None:
     """The item that a mistake makes, if it is a fair one."""
     if board.legal_moves.count() < LEAST_LEGAL:
@@ -189,7 +180,8 @@ def proved(
             return None
     line = (best.uci(), *(move.uci() for move in seen.then.line))[:SHOWN]
     shown = (played.uci(), *(move.uci() for move in seen.has.line))[:SHOWN]
-    themes, why = _themes(board, line), _words(board, best, engines.pairs)
+    themes, words = _themes(board, line), language_of(language)
+    why = _words(board, best, engines.pairs, words)
     allowed = set() if themes else _allowed(board, shown)
     if not (themes or allowed or why):
         return None
@@ -198,8 +190,9 @@ def proved(
         ply, deck, _fen(board), made_last, played.uci(),
         _with_score(tuple(right.values()), seen.then), line, shown,
         round(seen.lost, 3), round(seen.margin(right), 3), seen.nodes,
-        _hints(board, best, themes, bool(allowed)), why, _words(board, played, engines.pairs),
-        _before(board), tuple(sorted(themes)),
+        _hints(board, best, themes, bool(allowed), ENGLISH),
+        why, _words(board, played, engines.pairs, words),
+        _before(board), tuple(sorted(themes)), language,
     )  # fmt: skip
 
 
@@ -263,21 +256,40 @@ def _allowed(board: chess.Board, line: Sequence[str]) -> set[str]:
 
 
 def _hints(
-    board: chess.Board, best: chess.Move, themes: set[str], defends: bool
+    board: chess.Board, best: chess.Move, themes: set[str], defends: bool, language: Language
 ) -> tuple[str, ...]:
     """What helps without saying the move, the more the later."""
-    usual = "see what your opponent is about to do" if defends else ""
-    motif = next((text for name, text in THEMES.items() if name in themes), usual)
-    piece = PIECES[chess.piece_symbol(board.piece_type_at(best.from_square) or chess.PAWN)]
-    square = chess.square_name(best.from_square)
-    first = f"{motif[0].upper()}{motif[1:]}." if motif else ""
-    return tuple(filter(None, (first, f"A {piece} moves.", f"It is the {piece} on {square}.")))
+    texts, usual = language.coach, language.coach["defend"] if defends else ""
+    motif = next((hint for name, (_, hint) in language.motifs.items() if name in themes), usual)
+    piece = language.pieces[board.piece_type_at(best.from_square) or chess.PAWN]
+    where = {"piece": piece, "square": chess.square_name(best.from_square)}
+    pieces = (texts["piece"].format(**where), texts["square"].format(**where))
+    return tuple(filter(None, (motif, *pieces)))
 
 
-def _words(board: chess.Board, move: chess.Move, pairs: Engine) -> str:
+def hints_of(item: Item, language: Language) -> tuple[str, ...]:
+    """The hints of an item in a language."""
+    themes, defends = {*item.themes}, not item.themes and len(item.hints) == MOST_HINTS
+    best = chess.Move.from_uci(item.good[0].move)
+    return _hints(item.board(), best, themes, defends, language)
+
+
+def said_in(item: Item, board: Board, pairs: Engine, code: Code) -> Item:
+    """An item with its reasons in a language; `board` has the move that led to it."""
+    if item.language == code:
+        return item
+    place, language = board.to_chess(), language_of(code)
+    why, wrong = (
+        _words(place, chess.Move.from_uci(move), pairs, language) if text else ""
+        for move, text in ((item.good[0].move, item.why), (item.played, item.wrong))
+    )
+    return msgspec.structs.replace(item, why=why, wrong=wrong, language=code)
+
+
+def _words(board: chess.Board, move: chess.Move, pairs: Engine, language: Language) -> str:
     """What the commentary says of a move; empty if that is nothing."""
     place, limits = Board.from_chess(board), Limits(nodes=WORDS)
-    return comment_on(pairs, place, board.uci(move), "club", limits, language_of(None))
+    return comment_on(pairs, place, board.uci(move), "club", limits, language)
 
 
 def _fen(board: chess.Board) -> str:

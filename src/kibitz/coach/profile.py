@@ -22,6 +22,7 @@ from kibitz.coach.deck import THEMES, takes_back
 from kibitz.coach.puzzles.solve import motifs_of
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import value_of
+from kibitz.comment.words.language import Language
 from kibitz.engine.people import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
@@ -102,6 +103,11 @@ class Finding(NamedTuple):
     expected: float  # share that people of the player's rating play, by the networks of Maia
     error: float  # half of the 95 % interval of the difference
     examples: list[Example]  # missed ones that most people find
+
+
+def figure_name(row: Figure | Finding, language: Language) -> str:
+    """What a figure is called: a motif as the commentary calls it."""
+    return language.motifs[row.name][0] if row.name in language.motifs else row.name
 
 
 class Conversion(NamedTuple):

@@ -15,8 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from kibitz.coach.database import WHITE, Database, StoredGame
-from kibitz.coach.deck import DeckName, Good, Item
+from kibitz.coach.deck import DeckName, Good, Item, hints_of
 from kibitz.coach.puzzles.solve import is_right, line_text, numbered, typed_move
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import ENGLISH, language_of
 from kibitz.core.errors import missing_extra
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -126,13 +128,19 @@ class Verdict(NamedTuple):
 
 
 def answered(
-    database: Database, stored: Stored, move: Move | None, seconds: float, helped: bool, now: int
+    database: Database,
+    stored: Stored,
+    move: Move | None,
+    seconds: float,
+    helped: bool,
+    now: int,
+    language: Language = ENGLISH,
 ) -> Verdict:
     """Judge a first answer, None of who gives up, and keep it."""
     right = move is not None and solves(stored.item, move)
     grade = grade_of(right, seconds, helped)
     due = record(database, stored, grade, seconds, now)
-    return Verdict(right, grade, due, list(explained(stored, move, right)))
+    return Verdict(right, grade, due, list(explained(stored, move, right, language)))
 
 
 # --- in the terminal ------------------------------------------------------------------------------
@@ -166,17 +174,19 @@ class Training:
         self._tell(f"{self.score.total()} of {len(items)} items: {counts}")
 
     def _ask(self, stored: Stored) -> None:
-        item, board = stored.item, board_of(stored.item)
+        board, language = board_of(stored.item), language_of(None)
         if board.moves:
             before = board.copy()
             last = before.pop()
             self._tell(f"{before.turn} played {numbered(before, last)}")
         self._show(board)
         self._tell(f"{board.turn} to move")
-        began, hints = self._clock(), list(item.hints)
+        began, offered = self._clock(), hints_of(stored.item, language)
+        hints = [*offered]
         move = typed_move(self._lines, board, hints, self._tell)
-        seconds, helped = self._clock() - began, len(hints) < len(item.hints)
-        verdict = answered(self._database, stored, move, seconds, helped, int(self._clock()))
+        seconds, helped = self._clock() - began, len(hints) < len(offered)
+        now = int(self._clock())
+        verdict = answered(self._database, stored, move, seconds, helped, now, language)
         kind = "helped" if verdict.right and helped else "right" if verdict.right else "wrong"
         self.score[kind] += 1
         for text in verdict.reasons:
@@ -184,34 +194,35 @@ class Training:
         self._tell(f"Again {when(verdict.due - self._clock())}.\n")
 
 
-def explained(stored: Stored, move: Move | None, right: bool) -> Iterator[str]:
+def explained(
+    stored: Stored, move: Move | None, right: bool, language: Language = ENGLISH
+) -> Iterator[str]:
     """What is said after an answer: whether it was right, what is, why, and which game it was."""
-    item, board = stored.item, board_of(stored.item)
-    best = item.good[0]
+    item, board, texts = stored.item, board_of(stored.item), language.coach
+    best, notation = item.good[0], language.notation
     if move is not None:
-        verdict = "is right" if right else "is not good enough"
-        yield f"{board.san(move)} {verdict}."
+        yield texts["right" if right else "wrong"].format(move=notation(board.san(move)))
     if move is None or board.uci(move) != best.move:
-        yield f"Best is {line_text(board, item.line)} ({score_text(item, best)})."
-    others = [board.san(good.move) for good in item.good[1:]]
+        line = notation(line_text(board, item.line))
+        yield texts["best"].format(line=line, score=score_text(item, best, language))
+    others = [notation(board.san(good.move)) for good in item.good[1:]]
     if others:
-        yield f"Also good: {', '.join(others)}."
+        yield texts["others"].format(moves=", ".join(others))
     if item.why:
         yield item.why
-    made = "You" if item.deck == "own" else "Your opponent"
-    yield f"{made} played {numbered(board, board.parse(item.played))}. {item.wrong}".strip()
+    played = notation(numbered(board, board.parse(item.played)))
+    yield f"{texts[item.deck].format(move=played)} {item.wrong}".strip()
     yield title_of(stored.game)
 
 
-def score_text(item: Item, good: Good) -> str:
+def score_text(item: Item, good: Good, language: Language = ENGLISH) -> str:
     """A score as White sees it: +1.25, or a mate.
 
     How long a mate takes another search may see otherwise, and say so in the reason.
     """
     if good.kind == "mate":
-        return "mate in 1" if good.amount == 1 else "forced mate"
-    amount = good.amount if item.board().turn else -good.amount
-    return f"{amount / 100:+.2f}"
+        return language.coach["mate1" if good.amount == 1 else "mate"]
+    return language.score(good.amount if item.board().turn else -good.amount)
 
 
 def title_of(game: StoredGame) -> str:

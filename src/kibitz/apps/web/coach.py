@@ -22,13 +22,14 @@ from typing import IO, Any, TypeVar
 from kibitz.apps.web.library import names_only
 from kibitz.apps.web.positions import PagePosition, tree_of
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame, View, open_games, usual_path
-from kibitz.coach.deck import DeckName
+from kibitz.coach.deck import DeckName, hints_of
 from kibitz.coach.games import Added, Wanted, add_games, games_in
 from kibitz.coach.profile import (
     Example,
     Figure,
     Played,
     conversions,
+    figure_name,
     figures,
     findings,
     played_games,
@@ -43,8 +44,11 @@ from kibitz.coach.train import (
     when,
 )
 from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
+from kibitz.comment.words.language import Language
+from kibitz.comment.words.languages import ENGLISH, Code
 from kibitz.core.errors import InputError, MissingExtraError
 from kibitz.core.journal import with_lock
+from kibitz.core.settings import used
 from kibitz.engine.people import People
 from kibitz.position.board import Board, Side
 from kibitz.position.pgn import parse_game
@@ -120,7 +124,7 @@ class OwnGames:
 
     # --- analysing ------------------------------------------------------------------------------
 
-    def analyse(self, stop: bool) -> dict[str, Any]:
+    def analyse(self, stop: bool, language: Code) -> dict[str, Any]:
         """Begin or stop `kibitz coach analyse`, a process of its own; how all stands."""
         with self._lock:
             process = self._analysis
@@ -128,11 +132,14 @@ class OwnGames:
             if process is not None and running and stop:
                 process.terminate()  # after the game it works on
             elif not running and not stop:
-                self._begin()
+                self._begin(language)
         return self.summary()
 
-    def _begin(self) -> None:
+    def _begin(self, language: Code) -> None:
         command = [sys.executable, "-m", "kibitz", "coach", "analyse", "--workers", "1"]
+        command += ["--language", language]
+        if (settings := used()) is not None:
+            command += ["--config", os.fspath(settings)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - until the next analysis
         self._analysis = subprocess.Popen(
             [*command, "--database", os.fspath(self.path)],
@@ -184,24 +191,32 @@ class OwnGames:
             "item": items[0].number,
             "due": items[0].due,
             "place": {**place, "chess960": chess960},
-            "hints": len(item.hints),
+            "hints": len(hints_of(item, ENGLISH)),
             "waiting": len(items),
         }
 
-    def hint(self, number: int, which: int) -> str:
+    def hint(self, number: int, which: int, language: Language) -> str:
         """A hint of an item, from 0; the later ones say more, none says the move."""
         with self._open() as database:
-            hints = _stored(database, number).item.hints
+            hints = hints_of(_stored(database, number).item, language)
         if not 0 <= which < len(hints):
             raise InputError("no such hint", value=which)
         return hints[which]
 
     def answer(
-        self, number: int, due: int, move: str | None, seconds: float, helped: bool
+        self,
+        number: int,
+        due: int,
+        move: str | None,
+        seconds: float,
+        helped: bool,
+        said: Callable[[Stored], Stored],
+        language: Language,
     ) -> dict[str, Any]:
         """Judge the first answer to an item, and say what was right; `due` is that of the question.
 
-        An answer that comes again, or from a second tab, is not counted again.
+        `said` gives the item its words in the language. An answer that comes again, or from a
+        second tab, is not counted again.
         """
         if not (math.isfinite(seconds) and seconds >= 0):
             raise InputError("seconds", value=seconds, fix="expected 0 or more")
@@ -211,7 +226,8 @@ class OwnGames:
             played = None if move is None else board.parse(move)
             if stored.due != due:
                 raise InputError("this was answered already", fix="go on with the next")
-            verdict = answered(database, stored, played, seconds, helped, int(time.time()))
+            now, stored = int(time.time()), said(stored)
+            verdict = answered(database, stored, played, seconds, helped, now, language)
             ((game,),) = database.rows("SELECT game FROM items WHERE id = ?", (number,))
         return {
             "right": verdict.right,
@@ -231,22 +247,23 @@ class OwnGames:
 
     # --- what costs points, and openings --------------------------------------------------------
 
-    def profile(self) -> dict[str, Any]:
+    def profile(self, language: Language) -> dict[str, Any]:
         """Figures of the games that are analysed, each with its dearest moves."""
         with self._open() as database:
             played = self._played(database)
         rows = [row for row in figures(played) if row.games >= FEWEST_GAMES or row.group == "all"]
         endings = [ending._asdict() for ending in conversions(played)]
-        return {"games": len(played), "figures": [_figure(row) for row in rows], "endings": endings}
+        shown = [_figure(row, language) for row in rows]
+        return {"games": len(played), "figures": shown, "endings": endings}
 
-    def findings(self) -> list[dict[str, Any]]:
+    def findings(self, language: Language) -> list[dict[str, Any]]:
         """How often the one good move was played, and how often people of the rating play it."""
         with self._open() as database:
             played = self._played(database)
         rows = self._once(("people", len(played)), lambda: findings(played, People()))
         return [
             {
-                "name": row.name,
+                "name": figure_name(row, language),
                 "chances": row.chances,
                 "played": round(row.played, 4),
                 "expected": round(row.expected, 4),
@@ -336,10 +353,10 @@ def _with_views(game: StoredGame, views: list[View]) -> dict[str, Any]:
     return tree
 
 
-def _figure(row: Figure) -> dict[str, Any]:
+def _figure(row: Figure, language: Language) -> dict[str, Any]:
     error = None if math.isnan(row.error) else round(row.error, 4)
     shown = {"cost": round(row.cost, 4), "error": error, "examples": _listed(row.examples)}
-    return row._asdict() | shown
+    return row._asdict() | shown | {"name": figure_name(row, language)}
 
 
 def _listed(examples: list[Example]) -> list[list[Any]]:

@@ -25,6 +25,7 @@ from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import MISTAKE, Library, names_only
 from kibitz.apps.web.positions import PagePosition
 from kibitz.apps.web.watch import WATCH_SECONDS, Watch, Watches
+from kibitz.comment.words.languages import Code
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.log import say
 from kibitz.engine.running import Search
@@ -51,7 +52,9 @@ class App:
         memory: int,
         watch_seconds: float = WATCH_SECONDS,
         database: Path | None = None,
+        language: Code = "en",
     ) -> None:
+        self.language = language  # of comments, unless a page asks for another
         self.library, self.own_games = Library(folders), OwnGames(database)
         self.engines = Engines(engines, threads, memory, self.library.network)
         self.watches, self.jobs = Watches(self.engines, watch_seconds), Jobs(self.engines)
@@ -259,3 +262,23 @@ class Connection:
         if pondering is not None:
             pondering.search.stop()
             pondering.thread.join()
+
+
+class PageRequest(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=True):
+    """A request; its answer goes back with the same number."""
+
+    id: int
+
+    def answer(self, connection: Connection) -> Any:
+        """What is asked for, made on a thread of its own."""
+        raise NotImplementedError
+
+
+class Spoken(PageRequest):
+    """A request for words; None is the language that the server speaks."""
+
+    language: Code | None = None
+
+    def spoken(self, connection: Connection) -> Code:
+        """The language that is meant."""
+        return self.language or connection.app.language

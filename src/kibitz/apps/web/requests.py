@@ -8,17 +8,26 @@ import msgspec
 
 from kibitz import __version__
 from kibitz.apps.web import library, positions
-from kibitz.apps.web.connection import Connection
+from kibitz.apps.web.coach_requests import (
+    AddGames,
+    Answer,
+    Coach,
+    ItemHint,
+    Openings,
+    OwnGame,
+    Profile,
+    Question,
+)
+from kibitz.apps.web.connection import Connection, PageRequest, Spoken
 from kibitz.apps.web.engines import CHOICES, EngineChoice
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
-from kibitz.coach.deck import DeckName
 from kibitz.comment.annotate import comment_on, mistake_on
 from kibitz.comment.select import Level
-from kibitz.comment.words.languages import Code, chosen_language, language_of
+from kibitz.comment.words.languages import LANGUAGES, language_of
 from kibitz.core.errors import InputError
-from kibitz.position.board import Board, Side
+from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 
@@ -26,16 +35,6 @@ MOST_NODES = 100_000_000  # of a move
 LONGEST_MOVE = 600_000  # milliseconds
 HINT_NODES = 5_000
 COMMENT_NODES = 20_000
-
-
-class PageRequest(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=True):
-    """A request; its answer goes back with the same number."""
-
-    id: int
-
-    def answer(self, connection: Connection) -> Any:
-        """What is asked for, made on a thread of its own."""
-        raise NotImplementedError
 
 
 # --- positions ------------------------------------------------------------------------------------
@@ -47,8 +46,14 @@ class Hello(PageRequest):
     def answer(self, connection: Connection) -> Any:
         """Version, networks and settings."""
         app = connection.app
-        names = [*app.library.networks()]
-        return {"version": __version__, "networks": names, "engines": app.engines.most, **CHOICES}
+        return {
+            "version": __version__,
+            "networks": [*app.library.networks()],
+            "engines": app.engines.most,
+            "languages": [[code, language.name] for code, language in LANGUAGES.items()],
+            "language": app.language,
+            **CHOICES,
+        }
 
 
 class Position(PageRequest):
@@ -259,12 +264,11 @@ class Look(PageRequest):
 # --- words ----------------------------------------------------------------------------------------
 
 
-class Comment(PageRequest):
+class Comment(Spoken, kw_only=True):
     """What is to be said of the last move."""
 
     place: PagePosition
     level: Level = "club"
-    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """A text."""
@@ -273,17 +277,16 @@ class Comment(PageRequest):
             raise InputError("no move to comment on", fix="play one first")
         move = board.uci(board.pop())
         with connection.app.engines.use(ANNOTATOR) as engine:
-            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.language)
+            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.spoken(connection))
             text = comment_on(engine, board, move, self.level, limits, language)
             return text or language.nothing
 
 
-class Mistake(PageRequest):
+class Mistake(Spoken, kw_only=True):
     """Whether the last move is a mistake that may be taken back."""
 
     place: PagePosition
     level: Level = "beginner"
-    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """Why it is one, without what was better; empty if it is none."""
@@ -292,22 +295,21 @@ class Mistake(PageRequest):
             raise InputError("no move to judge", fix="play one first")
         move = board.uci(board.pop())
         with connection.app.engines.use(ANNOTATOR) as engine:
-            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.language)
+            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.spoken(connection))
             return mistake_on(engine, board, move, self.level, limits, language)
 
 
-class Annotate(PageRequest):
+class Annotate(Spoken, kw_only=True):
     """Annotate a game."""
 
     pgn: str
     level: Level = "club"
     nodes: int = 10_000
-    language: Code | None = None  # that of the settings
 
     def answer(self, connection: Connection) -> Any:
         """How it stands; more comes by itself."""
-        language, begin = chosen_language(self.language), connection.app.jobs.begin
-        place = (connection.post, connection.address)
+        language, place = self.spoken(connection), (connection.post, connection.address)
+        begin = connection.app.jobs.begin
         return begin(self.pgn, self.level, self.nodes, *place, language).facts()
 
 
@@ -387,107 +389,6 @@ class Solve(PageRequest):
         """Whether it is right and what is answered; or all that was to be found."""
         file = connection.app.library.find(self.name, "puzzles")
         return library.solved(file, self.number, self.played, self.move)
-
-
-# --- the coach ------------------------------------------------------------------------------------
-
-
-class Coach(PageRequest):
-    """How the player's own games and decks stand; begins or stops their analysis."""
-
-    analyse: bool | None = None
-
-    def answer(self, connection: Connection) -> Any:
-        """Counts."""
-        games = connection.app.own_games
-        return games.summary() if self.analyse is None else games.analyse(not self.analyse)
-
-
-class AddGames(PageRequest):
-    """Add the player's games of a PGN text."""
-
-    text: str
-    player: str = ""
-
-    def answer(self, connection: Connection) -> Any:
-        """How many were new, there already and so on."""
-        return connection.app.own_games.add(self.text, self.player)
-
-
-class Question(PageRequest):
-    """The next item of a deck."""
-
-    deck: DeckName
-
-    def answer(self, connection: Connection) -> Any:
-        """Its position, without the answer."""
-        return connection.app.own_games.question(self.deck)
-
-
-class ItemHint(PageRequest):
-    """A hint of an item, from 0."""
-
-    item: int
-    which: int
-
-    def answer(self, connection: Connection) -> Any:
-        """A text."""
-        return connection.app.own_games.hint(self.item, self.which)
-
-
-class Answer(PageRequest):
-    """The first answer to an item; no move gives up."""
-
-    item: int
-    due: int
-    seconds: float
-    move: str | None = None
-    helped: bool = False
-
-    def answer(self, connection: Connection) -> Any:
-        """Whether it was right, and why."""
-        games = connection.app.own_games
-        return games.answer(self.item, self.due, self.move, self.seconds, self.helped)
-
-
-class OwnGame(PageRequest):
-    """A game of the player's."""
-
-    game: int
-
-    def answer(self, connection: Connection) -> Any:
-        """Its moves."""
-        return connection.app.own_games.game(self.game)
-
-
-class Profile(PageRequest):
-    """What costs the player points; or what is found, beside people of the player's rating."""
-
-    people: bool = False
-
-    def answer(self, connection: Connection) -> Any:
-        """Figures with examples."""
-        games = connection.app.own_games
-        return games.findings() if self.people else games.profile()
-
-
-class Openings(PageRequest):
-    """What was played in a position: in a text, a file of the server, or the player's own games."""
-
-    place: PagePosition
-    side: Side | None = None  # of own games only
-    file: str = ""
-    text: str = ""
-
-    def answer(self, connection: Connection) -> Any:
-        """Moves with their results."""
-        games = connection.app.own_games
-        if self.text:
-            return games.openings_in(self.text, self.place)
-        if self.file:
-            file = connection.app.library.text_file(self.file, "games")
-            return games.openings_of(file, self.place)
-        return games.openings(self.side, self.place)
 
 
 AnyRequest: TypeAlias = (

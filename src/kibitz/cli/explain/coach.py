@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import App, Parameter
 
+from kibitz.cli.explain.comment import LanguageFlag
 from kibitz.cli.explain.puzzle import show_board, tell_line
 from kibitz.cli.output import EXIT_STOPPED, EngineFlag, JsonFlag, at_least, emit
 from kibitz.cli.play.play import typed_lines
@@ -20,6 +21,7 @@ from kibitz.coach.deck import DeckName
 from kibitz.coach.fetch import account_of, fetch
 from kibitz.coach.games import Added, Wanted, add_files
 from kibitz.coach.train import Training, due_items, stored_items
+from kibitz.comment.words.languages import chosen_language
 from kibitz.core.errors import InputError
 from kibitz.core.files import atomic_write, refuse_folder
 from kibitz.core.journal import with_lock
@@ -111,6 +113,7 @@ def analyse(
     games: Annotated[int | None, Parameter(help="Only so many, the latest first.")] = None,
     nodes: Annotated[int, Parameter(help="Of the first look at a position.")] = Study.nodes,
     workers: Annotated[int | None, Parameter(help="Processes; all processors by default.")] = None,
+    language: LanguageFlag = None,
     network: EngineFlag = AUTODISCOVER,
     database: DatabaseFlag = None,
     json: JsonFlag = False,
@@ -119,7 +122,7 @@ def analyse(
     at_least(1, games=games, nodes=nodes, workers=workers)
     if hasattr(os, "nice"):
         os.nice(LOW_PRIORITY)
-    study = Study(nodes, network)
+    study = Study(nodes, network, chosen_language(language))
     with graceful_stop() as stop, open_games(database) as kept, _worked_on(kept, "analyse"):
         done = analyse_games(kept, study, stop, games, workers or processors())
         total, every = kept.count("analyses"), kept.count("games")

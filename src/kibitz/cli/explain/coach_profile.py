@@ -16,10 +16,12 @@ from kibitz.coach.profile import (
     Figure,
     Finding,
     conversions,
+    figure_name,
     figures,
     findings,
     played_games,
 )
+from kibitz.comment.words.languages import language_of
 from kibitz.core.errors import InputError
 from kibitz.engine.people import People
 
@@ -75,9 +77,11 @@ def _finding(row: Finding) -> dict[str, Any]:
 def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding]) -> Any:
     from rich.console import Group
 
+    language = language_of(None)
     shown = [
-        (row.group, row.name, row.games, row.moves, f"{row.cost:.2f}", _error(row), example)
+        (row.group, name, row.games, row.moves, f"{row.cost:.2f}", _error(row), example)
         for row in rows
+        for name in [figure_name(row, language)]
         for example in [row.examples[0].address if row.examples else ""]
     ]
     headings = ("ending", "to be won", "won", "to be saved", "saved")
@@ -85,7 +89,7 @@ def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding])
     if beside:
         shares = [
             (
-                row.name,
+                figure_name(row, language),
                 row.chances,
                 f"{row.played:.0%}",
                 f"{row.expected:.0%}",

@@ -12,8 +12,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kibitz.apps.lichess.config import lichess_settings
+from kibitz.cli.explain.comment import LanguageFlag
 from kibitz.cli.output import EngineFlag, at_least, from_flag, refuse_twins
 from kibitz.coach.database import usual_path
+from kibitz.comment.words.languages import chosen_language
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.files import data_folder, write_bytes
 from kibitz.core.journal import with_lock
@@ -109,6 +111,7 @@ def web(
         float, Parameter(help="Minutes after which an analysis rests until it is to go on.")
     ] = 15.0,
     fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
+    language: LanguageFlag = None,
     database: Annotated[
         Path | None, Parameter(help="File of your games for the coach; by default the usual one.")
     ] = None,
@@ -152,7 +155,8 @@ def web(
     place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
     seconds = 60 * minutes
     limits = {"engines": engines, "threads": threads, "memory": hash}
-    app = App(folders, **limits, watch_seconds=seconds, database=database)
+    words = chosen_language(language)
+    app = App(folders, **limits, watch_seconds=seconds, database=database, language=words)
 
     def on_start(url: str) -> None:
         say(f"kibitz web: {url}{place}")

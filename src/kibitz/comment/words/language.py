@@ -60,3 +60,6 @@ class Language(NamedTuple):
     story: Table
     labels: Mapping[int, tuple[str, str]]  # bad moves, one and several
     page: Mapping[str, str]  # of a report
+    # --- the coach
+    motifs: Mapping[str, tuple[str, str]]  # by Lichess's names: a word, and a hint
+    coach: Mapping[str, str]

@@ -5,6 +5,7 @@ const SILENCE = 5000; // after which a page that wakes up takes its connection f
 const MOST_EARLY = 8;
 export const SHARED = JSON.parse(document.body.dataset.shared); // with the server
 const ONCE = new Set(["annotate", "addgames"]); // requests that are not sent again
+const SPOKEN = new Set(["comment", "mistake", "annotate", "itemhint", "answer", "profile", "coach"]); // answered in words
 
 /** JSON of a request; a text that was cut within a letter would make all of it unreadable. */
 const packed = (request) => JSON.stringify(request, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
@@ -18,6 +19,7 @@ class Connection extends EventTarget {
   #pause = 250;
   #timer = 0;
   state = "connecting";
+  language = ""; // of words, as the person chose it; else that of the server
 
   start() {
     this.#connect();
@@ -94,7 +96,8 @@ class Connection extends EventTarget {
   /** Ask the server; fails with its sentence. A request waits for the connection. */
   ask(name, fields = {}) {
     const number = ++this.#number;
-    const request = { do: name, ...fields };
+    const spoken = this.language && SPOKEN.has(name) ? { language: this.language } : {};
+    const request = { do: name, ...fields, ...spoken };
     const size = new Blob([packed(request)]).size;
     if (size > SHARED.longest) return Promise.reject(new Error(`This is too long to send (${(size / 1e6).toFixed(1)} MB, at most ${SHARED.longest / 1e6} MB). Put the file into a folder that kibitz web is started with, and open it by "Files".`));
     return new Promise((resolve, reject) => {

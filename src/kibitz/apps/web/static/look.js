@@ -1,6 +1,7 @@
-// How the page looks and sounds: light or dark, board, pieces, sounds; the same in all tabs.
+// How the page looks, sounds and speaks: light or dark, board, pieces, sounds, language; the same in all tabs.
 
 import { NAMES, html, svg } from "./board.js";
+import { ask, connection } from "./connection.js";
 import { choice, dialog, field } from "./widgets.js";
 
 const STORE = "kibitz-look", THEME = "kibitz-theme"; // the second is the report's, too
@@ -44,6 +45,7 @@ function set(changes) {
 export function apply() {
   const { dataset } = document.documentElement;
   for (const [name, value] of [["theme", look.theme], ["board", look.board]]) value ? (dataset[name] = value) : delete dataset[name];
+  connection.language = look.language ?? "";
   for (const kind of Object.keys(NAMES)) for (const letter of [kind, kind.toUpperCase()]) draw(letter);
 }
 
@@ -55,11 +57,21 @@ function draw(letter) {
   symbol.replaceChildren(...(look.pieces === "plain" ? [plain()] : classic.get(letter)));
 }
 
+/** The languages of comments; the server says which there are, and which is its own. */
+function languages() {
+  const words = choice("Language of comments", [["", "as the server is started"]], "", (language) => set({ language }));
+  ask("hello").then(({ languages: all, language }) => {
+    words.select.options[0].append(` (${all.find(([code]) => code === language)[1]})`);
+    words.select.append(...all.map(([code, name]) => html("option", { value: code, selected: code === look.language }, name)));
+  }, () => {});
+  return words.element;
+}
+
 export function openLook() {
   const pick = (label, options, name) => choice(label, options, look[name] ?? "", (value) => set({ [name]: value })).element;
   const sounds = field("Sounds", { type: "checkbox", checked: Boolean(look.sounds) });
   sounds.input.addEventListener("change", () => (set({ sounds: sounds.input.checked }), sound("Nxe4")));
-  return dialog("Appearance", [html("div", { class: "row" }, pick("Light or dark", THEMES, "theme"), pick("Board", BOARDS, "board"), pick("Pieces", PIECES, "pieces")), sounds.element], [["Close", true, "accent"]]);
+  return dialog("Appearance", [html("div", { class: "row" }, pick("Light or dark", THEMES, "theme"), pick("Board", BOARDS, "board"), pick("Pieces", PIECES, "pieces")), html("div", { class: "row" }, languages()), sounds.element], [["Close", true, "accent"]]);
 }
 
 // --- sounds: made here, none is loaded ----------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kibitz.comment.words.english.coach import COACH, MOTIFS
 from kibitz.comment.words.english.mistakes import FAULTS, TURNS
 from kibitz.comment.words.english.moves import BEGINNER, PREDICATES
 from kibitz.comment.words.english.page import PAGE
@@ -126,4 +127,6 @@ ENGLISH = Language(
     story=STORY,
     labels=LABELS,
     page=PAGE,
+    motifs=MOTIFS,
+    coach=COACH,
 )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from kibitz.comment.words.german.beginner import BEGINNER
+from kibitz.comment.words.german.coach import COACH, MOTIFS
 from kibitz.comment.words.german.grammar import (
     NOUNS,
     NUMBERS,
@@ -106,4 +107,6 @@ GERMAN = Language(
     story=STORY,
     labels=LABELS,
     page=PAGE,
+    motifs=MOTIFS,
+    coach=COACH,
 )
