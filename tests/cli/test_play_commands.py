@@ -110,7 +110,22 @@ def test_the_hint_of_a_coach_says_what_the_move_does(
     words = ["--fen", "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"]
     assert play(monkeypatch, capsys, "hint\nquit\n", *words).endswith("\nperhaps exd5\n")
     taught = play(monkeypatch, capsys, "hint\nquit\n", *words, "--coach")
-    assert re.search(r"\nperhaps exd5\. .*only kings and pawns\.\n$", taught)
+    assert re.search(r"\nperhaps exd5\. .*wins a queen.*\.\n$", taught)
+
+
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "6k1/3b2pp/8/3PB3/4KP2/1r4P1/7P/8 b - - 1 36",
+        "r5k1/p1p1r1b1/1pbp1n2/4pPN1/4P3/2NP2R1/PPP1B1PP/6K1 b - - 1 23",
+    ],
+)
+def test_a_quiet_hint_of_a_coach_says_at_least_what_is_expected(
+    fen: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--fen", fen, "--side", "black", "--coach"]
+    taught = play(monkeypatch, capsys, "hint\nquit\n", *words)
+    assert re.search(r"\nperhaps \S+\. [A-Z0-9].*\.\n$", taught)
 
 
 def test_draws_are_offered(

@@ -15,7 +15,7 @@ import chess.pgn
 from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse, good_moves
 from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.cache import AnalysisCache
-from kibitz.comment.claims.claim import step
+from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.outlook import mark_of
@@ -41,7 +41,7 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, opening_in
-from kibitz.comment.select import LEVELS, Level, Memory, kind_of
+from kibitz.comment.select import LEVELS, Level, Memory, kind_of, reasons
 from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
 _COMMANDS = re.compile(r"\[%[^\]]*\]")  # in a comment: clocks, values, arrows
+MOST_REASONS = 2  # of a hint
 KNOWN = 6  # plies of a known opening from which on leaving it is worth words
 
 
@@ -300,6 +301,25 @@ def comment_on(
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
     return Speaker(level, language).comment(scene).text
+
+
+def reason_on(
+    engine: Engine,
+    board: Board,
+    move: str,
+    level: Level,
+    limits: Limits,
+    language: Language = ENGLISH,
+) -> str:
+    """What a move is good for that might be made, slight reasons, too, where there is no other."""
+
+    def seen(scene: Scene) -> list[Claim]:
+        return [*select(scene, Memory(), level).claims, *reasons(scene, level, MOST_REASONS)]
+
+    scene, speaker = scene_on(engine, board, move, limits, seen), Speaker(level, language)
+    return speaker.comment(scene).text or speaker.text_of(
+        scene, reasons(scene, level, MOST_REASONS)
+    )
 
 
 def mistake_on(

@@ -21,9 +21,12 @@ from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
-from kibitz.comment.annotate import scene_on
+from kibitz.coach.puzzles.solve import line_text
+from kibitz.comment import selection
+from kibitz.comment.annotate import reason_on, scene_on
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label
+from kibitz.comment.select import Memory
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, KibitzError
@@ -51,6 +54,7 @@ SIGNALS = {"SIGTERM", "SIGHUP"}  # the terminal or the machine is closed
 PLAYER = "Player"  # in PGN
 DEFAULT_MILLISECONDS = 1000
 HINT_NODES = 2_000
+SHOWN = 5  # plies of a line
 COACH_NODES = 2_000  # of each first search for a comment
 
 
@@ -177,10 +181,14 @@ def _is_typed() -> bool:
 
 def _comment_on(coach: Engine, before: Board, move: Move) -> tuple[Scene, str]:
     """What a coach sees in a move, and its words about it, which may be none."""
-    speaker = Speaker("beginner", language_of(None))
     limits = Limits(nodes=COACH_NODES)
-    scene = scene_on(coach, before, before.uci(move), limits, speaker.comment)
-    return scene, speaker.comment(scene).text
+    scene = scene_on(coach, before, before.uci(move), limits, _claims)
+    return scene, Speaker("beginner", language_of(None)).comment(scene).text
+
+
+def _claims(scene: Scene) -> selection.Selection:
+    """What may be said; a speaker would remember it, and not say it again."""
+    return selection.select(scene, Memory(), "beginner")
 
 
 class Game:
@@ -375,14 +383,19 @@ class Game:
         return bool(self.over)
 
     def _hint(self) -> str:
-        """A move that looks good; with a coach its own move, and what it does."""
-        move = (self.coach or self.engine).play(self.board, nodes=HINT_NODES).move
-        if move is None:
+        """A move that looks good; with a coach its own move, and what it does or leads to."""
+        result = (self.coach or self.engine).play(self.board, nodes=HINT_NODES)
+        if result.move is None:
             return "no move"
-        text = "" if self.coach is None else _comment_on(self.coach, self.board, move)[1]
-        return (
-            f"perhaps {self.board.san(move)}. {text}" if text else f"perhaps {self.board.san(move)}"
-        )
+        hint = f"perhaps {self.board.san(result.move)}"
+        if self.coach is None:
+            return hint
+        language, move = language_of(None), self.board.uci(result.move)
+        limits = Limits(nodes=COACH_NODES)
+        text = reason_on(self.coach, self.board, move, "beginner", limits, language)
+        line = [self.board.uci(one) for one in result.report.best.moves[:SHOWN]]
+        expected = language.notation(line_text(self.board, line))
+        return f"{hint}. {text or language.coach['line'].format(line=expected)}"
 
     def _take_back(self) -> None:
         """Undo the player's last move and the answer to it."""
