@@ -111,6 +111,37 @@ def type_move(tab: Tab, text: str) -> None:
     tab("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter")
 
 
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38}
+KEYS |= {"ArrowRight": 39, "ArrowDown": 40}
+FOCUS = "(document.activeElement ?? document.body)"
+MOST_TABS = 200
+
+
+def strike(tab: Tab, *names: str) -> None:
+    """Press keys one after the other, with what the browser does by itself."""
+    for name in names:
+        text = {"Enter": "\r"}.get(name, name if len(name) == 1 else "")
+        code = KEYS.get(name, ord(name[0].upper()))
+        key = {"key": name, "code": name, "windowsVirtualKeyCode": code}
+        tab("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **key)
+        tab("Input.dispatchKeyEvent", type="keyUp", **key)
+
+
+def tab_to(tab: Tab, wanted: str) -> None:
+    """Press Tab until what has the focus, `at`, is what is wanted: an expression of JavaScript."""
+    for _ in range(MOST_TABS):
+        strike(tab, "Tab")
+        if tab.js(f"((at) => Boolean({wanted}))({FOCUS})"):
+            return
+    raise AssertionError(f"Tab does not come to {wanted}")
+
+
+def focused(tab: Tab) -> str:
+    """What has the focus: its name or text; fails if nothing has it."""
+    wait(tab, f"{FOCUS} !== document.body && {FOCUS}.checkVisibility()")
+    return str(tab.js(f"{FOCUS}.ariaLabel ?? {FOCUS}.innerText"))
+
+
 def choose(tab: Tab, label: str, value: str, within: str = "#view") -> None:
     """Choose an entry of a list, or fill a field in, by its label."""
     fields = f"[...document.querySelectorAll({json.dumps(within + ' .field')})]"

@@ -458,22 +458,6 @@ def test_a_game_is_kept_from_its_first_moment_and_its_clocks_wait(tab: Tab, serv
     tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
-def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:
-    tab.size(390, 844, mobile=True)
-    try:
-        for view in ("analyse", "play", "puzzles", "training", "networks"):
-            show(tab, server, view)
-            wait(tab, "document.querySelector('#view .squares')")
-            assert tab.js("document.documentElement.scrollWidth") <= 390, view
-            assert tab.js("document.querySelector('.squares').clientWidth") >= 330, view
-        show(tab, server, "play")
-        wait(tab, "document.querySelector('.squares text')")
-        assert tab.js("document.querySelector('.squares text').getBBox().height") > 13
-        assert not tab.js("document.querySelectorAll('.squares text ~ use').length")  # pieces
-    finally:
-        tab.size(1280, 900)
-
-
 def test_nothing_came_from_elsewhere_and_nothing_failed(tab: Tab, server: Server) -> None:
     assert tab.trouble == []
     elsewhere = [url for url in tab.requests if not url.startswith((server.url, "data:", "about:"))]

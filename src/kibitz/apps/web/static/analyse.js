@@ -3,8 +3,6 @@
 import { html } from "./board.js";
 import { ask } from "./connection.js";
 import { EnginePanel } from "./engine.js";
-import { browse } from "./files.js";
-import { Explorer } from "./explorer.js";
 import { SavedGames, saveGame } from "./games.js";
 import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
@@ -20,6 +18,7 @@ const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "E
 
 export class Analyse {
   #visited = ""; // the address that was followed last
+  several = ""; // games of a PGN that was opened
   #opens = false; // a game that lies elsewhere, too, and is saved once it is changed
   #warned = false; // that nothing can be kept is said once
 
@@ -38,9 +37,8 @@ export class Analyse {
     this.panels[1].element.hidden = true;
     this.moves = new MoveList(this.tree);
     this.keyMoments = new KeyMoments(this.tree);
-    this.explorer = new Explorer(this.tree);
-    this.openings = keepOpen(html("details", { class: "panel" }, html("summary", {}, "Openings"), this.explorer.element), "openings");
-    this.openings.addEventListener("toggle", () => this.openings.open && this.explorer.open());
+    this.openings = keepOpen(html("details", { class: "panel" }, html("summary", {}, "Openings")), "openings");
+    this.openings.addEventListener("toggle", () => this.#openOpenings());
     this.saved = keepOpen(new SavedGames((game) => this.load(game)).element, "saved");
     this.graph = new GameGraph(this.tree, (node) => this.#valueOf(node));
     this.status = html("p", { class: "status", "aria-live": "polite" });
@@ -78,8 +76,19 @@ export class Analyse {
 
   async shown() {
     this.panels.forEach((panel) => panel.pause(false));
-    if (this.openings.open) this.explorer.open();
+    this.#openOpenings();
     if (!(await this.visit())) this.#show();
+  }
+
+  async #openOpenings() {
+    if (!this.openings.open) return;
+    const { Explorer } = await import("./explorer.js");
+    if (!this.explorer) {
+      this.explorer = new Explorer(this.tree);
+      this.openings.append(this.explorer.element);
+      if (this.several) this.explorer.offer(this.several);
+    }
+    await this.explorer.open();
   }
 
   left() {
@@ -173,7 +182,7 @@ export class Analyse {
     if (found.kind === "position") return this.replace({ fen: found.fen, nodes: [] });
     const [first, second, ...others] = found.skipped;
     this.replace(found.game, [first, second, others.length ? `And ${others.length} more.` : ""].filter(Boolean).join(" "), true);
-    if (found.titles.length > 1) this.explorer.offer(text);
+    if (found.titles.length > 1) (this.several = text, this.explorer?.offer(text));
     this.#listGames(found.titles, (number) => ask("read", { text, number }).then((one) => (number ? one.game : found.game)));
     return true;
   }
@@ -226,7 +235,7 @@ export class Analyse {
   }
 
   async #files() {
-    const entry = await browse(["games", "suite"]);
+    const entry = await (await import("./files.js")).browse(["games", "suite"]);
     if (!entry) return;
     const [name, kind] = entry;
     this.status.textContent = "reading …";

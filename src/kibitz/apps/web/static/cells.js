@@ -1,8 +1,9 @@
 // The squares of a board as a grid for those who do not see it, and moves in words.
 
-import { NAMES, html, nameOf } from "./board.js";
+import { NAMES, html, nameOf, square } from "./board.js";
 
 const FILES = [..."abcdefgh"], RANKS = [..."87654321"];
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 let boards = 0;
 
 /** What stands on a square, in words. */
@@ -30,6 +31,15 @@ export class Cells {
     };
     const rows = RANKS.map((rank) => html("div", { role: "row" }, ...FILES.map((file) => cell(file + rank))));
     this.element = html("div", { class: "cells hidden-text", role: "grid", tabindex: 0, "aria-label": label }, ...rows);
+  }
+
+  /** The square that an arrow key leads to, from White's side or Black's; "" if it is no arrow. */
+  step(cursor, key, flipped = false) {
+    const [x, y] = STEPS[key] ?? [];
+    if (x === undefined) return "";
+    if (!cursor) return flipped ? "e7" : "e2";
+    const clamp = (one) => Math.max(0, Math.min(7, one)), turn = flipped ? -1 : 1, now = square(cursor);
+    return nameOf(clamp((now % 8) + turn * x) + 8 * clamp((now >> 3) + turn * y));
   }
 
   show(letters, chosen, cursor) {

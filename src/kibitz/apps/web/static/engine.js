@@ -1,31 +1,17 @@
-// A panel of one engine: on and off, its lines, wins-draws-losses, and a look into its tree as it thinks.
+// A panel of one engine: on and off, its lines, wins-draws-losses, settings; a look into its tree is think.js.
 
 import { html } from "./board.js";
 import { ask, connection } from "./connection.js";
 import { wdlBar } from "./graph.js";
-import { keepHeight, keepOpen, keepPanel, panelState } from "./store.js";
-import { button, choice, field, guarded, percent, scoreText, short, whole } from "./widgets.js";
+import { keepOpen, keepPanel, panelState } from "./store.js";
+import { button, choice, field, guarded, scoreText, short } from "./widgets.js";
 
-const COLUMNS = [ // key, heading, what it is, wide screens only
-  ["visits", "Visits", "playouts that went through the move", false],
-  ["share", "Share", "of the visits of the position", true],
-  ["prior", "Prior", "what the network expects before the search", false],
-  ["value", "Value", "average of the visits, for the player who moves", false],
-  ["draw", "Draw", "probability of a draw", true],
-  ["deviation", "±", "spread of the values", true],
-  ["bonus", "Explore", "what the rule adds for moves that are little searched", true],
-  ["score", "Score", "value and exploration: the rule takes the highest", true],
-  ["raw", "Raw", "the network's own value of the position after the move", true],
-  ["proof", "Proof", "what is proved of the move", false],
-];
 const KEYS = ["uci", "san", "visits", "pending", "prior", "value", "draw", "deviation", "bonus", "score", "raw", "proof"];
 const HISTORY = 600; // snapshots that are kept; then every second one is dropped
 const SEARCHES = [["mcts", "Tree search"], ["alphabeta", "Alpha-beta"], ["bestfirst", "Best-first"]];
 const RULES = { "": "PUCT", puct: "PUCT", azero: "AlphaZero's PUCT", sble: "SBLE-PUCT", gumbel: "Gumbel" };
 
-const asRow = (list) => Object.fromEntries(KEYS.map((key, index) => [key, list[index]]));
-const fixed = (number, digits) => (number == null ? "" : number.toFixed(digits)); // null: the search gave none
-const signed = (number) => (number == null ? "" : `${number >= 0 ? "+" : "−"}${Math.abs(number).toFixed(3)}`);
+export const asRow = (list) => Object.fromEntries(KEYS.map((key, index) => [key, list[index]]));
 
 /** A panel; `hooks` are place(), preview(placement, uci), play(ucis), told(snapshot, panel), changed(). */
 export class EnginePanel {
@@ -36,11 +22,8 @@ export class EnginePanel {
   #asked = ""; // what the server searches, as text
   #resting = false; // it has searched for as long as it may without a new wish
   #busy = false;
-  #history = [];
-  #live = true;
-  #path = [];
-  #rows = new Map(); // of the table, by move
-  #rowsOf = ""; // the path they belong to
+  history = []; // what the search said, and of what was below some moves then
+  #table = null; // of the moves in the tree, once it is opened
   #long = new Set(); // numbers of the lines of which all moves are shown
 
   constructor(number, hooks, wanted = {}) {
@@ -54,17 +37,8 @@ export class EnginePanel {
     this.wdl = html("div", {});
     this.message = html("p", { class: "message", hidden: true });
     this.settings = html("div", { class: "settings", hidden: true });
-    const headings = COLUMNS.map(([, name, help, wide]) => html("th", { scope: "col", title: help, class: wide ? "wide" : "" }, name));
-    this.body = html("tbody");
-    this.tableMessage = html("p", { class: "soft" });
-    this.table = html("div", { class: "think-table", tabindex: 0, role: "region", "aria-label": "Moves in the tree" }, html("table", {}, html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "Move"), ...headings)), this.body), this.tableMessage);
-    this.crumbs = html("nav", { class: "crumbs", "aria-label": "Where in the tree" });
-    this.slider = html("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Back in time" });
-    this.moment = html("span", { class: "facts" });
-    this.slider.addEventListener("input", () => this.#slide());
-    this.think = html("details", { class: "think" }, html("summary", {}, "Watch it think"), this.crumbs, keepHeight(this.table, `table ${number}`), html("div", { class: "row time" }, this.slider, this.moment));
-    keepOpen(this.think, `think ${number}`);
-    this.think.addEventListener("toggle", () => this.#showMoves());
+    this.think = keepOpen(html("details", { class: "think" }, html("summary", {}, "Watch it think")), `think ${number}`);
+    this.think.addEventListener("toggle", () => guarded(() => this.#openTable()));
     const gear = button("Settings", () => this.#openSettings(), { class: "quiet", "aria-expanded": "false" });
     this.gear = gear;
     const head = html("div", { class: "engine-head" }, this.switch, this.score, html("div", { class: "engine-about" }, this.name, this.facts), gear);
@@ -87,6 +61,13 @@ export class EnginePanel {
     this.#resting = false;
     this.#asked = "";
     this.follow();
+  }
+
+  async #openTable() {
+    if (!this.think.open) return;
+    const { ThinkTable } = await import("./think.js");
+    if (!this.#table) this.think.append(...(this.#table = new ThinkTable(this)).elements);
+    this.#table.show();
   }
 
   #describe() {
@@ -131,15 +112,13 @@ export class EnginePanel {
   async #begin(place, wanted) {
     connection.forget(this.#topic);
     connection.forget(`${this.#topic} below`);
-    this.#history = [];
+    this.history = [];
     this.#resting = false;
-    this.#live = true;
-    this.#path = [];
-    this.#rows.clear();
+    this.#table?.clear();
     const { topic } = await ask("watch", { panel: this.number, place, wanted });
     this.#topic = topic;
     connection.listen(topic, (message) => this.#take(message));
-    connection.listen(`${topic} below`, (message) => this.#takeBelow(message));
+    connection.listen(`${topic} below`, (message) => this.#table?.takeBelow(message));
   }
 
   /** Say that the search has ended by itself, and how it goes on. */
@@ -155,29 +134,20 @@ export class EnginePanel {
   }
 
   #take(message) {
-    if (message.state === "loading" && !this.#history.length) this.facts.textContent = "loading; the first time it is compiled";
+    if (message.state === "loading" && !this.history.length) this.facts.textContent = "loading; the first time it is compiled";
     if (message.state === "failed") this.#say(message.error);
     if (message.state === "resting") this.#rest(message.minutes);
     if (!message.moves) return;
     message.rows = message.moves.map(asRow);
-    this.#history.push({ snapshot: message, below: null });
-    if (this.#history.length > HISTORY) {
-      this.#history = this.#history.filter((_, index) => index % 2 || index === this.#history.length - 1);
-      this.slider.value = Math.floor(this.slider.value / 2);
+    this.history.push({ snapshot: message, below: null });
+    if (this.history.length > HISTORY) {
+      this.history = this.history.filter((_, index) => index % 2 || index === this.history.length - 1);
+      this.#table?.halve();
     }
-    this.slider.max = this.#history.length - 1;
     this.#say((message.problems ?? []).join(". "));
     this.#showLines(message);
-    if (this.#live) this.#showMoves();
+    this.#table?.follow();
     this.hooks.told(message, this);
-  }
-
-  #takeBelow(message) {
-    if (message.path.join() !== this.#path.join()) return;
-    message.rows = message.moves.map(asRow);
-    const newest = this.#history.at(-1);
-    if (newest) newest.below = message;
-    if (this.#live) this.#showMoves();
   }
 
   // --- lines -----------------------------------------------------------------------------------
@@ -207,72 +177,6 @@ export class EnginePanel {
     const item = this.lines.children[number], long = this.#long.has(number);
     item.classList.toggle("long", long);
     item.querySelector(".line-more").setAttribute("aria-expanded", String(long));
-  }
-
-  // --- the tree --------------------------------------------------------------------------------
-
-  #slide() {
-    this.#live = Number(this.slider.value) >= this.#history.length - 1;
-    this.#showMoves();
-  }
-
-  async #openPath(path) {
-    this.#path = path;
-    const newest = this.#history.at(-1);
-    if (newest) newest.below = null;
-    this.#live = true;
-    this.#showMoves();
-    await guarded(() => ask("below", { panel: this.number, path: path.length ? path : null }));
-  }
-
-  #showMoves() {
-    if (!this.think.open || !this.#history.length) return;
-    const index = this.#live ? this.#history.length - 1 : Number(this.slider.value);
-    const { snapshot, below } = this.#history[index];
-    const deep = this.#path.length > 0;
-    const known = below ?? (this.#live ? this.#history.findLast((one) => one.below)?.below : null);
-    const shown = deep ? (known?.path.join() === this.#path.join() ? known : { rows: [], error: "reading the tree …" }) : snapshot;
-    if (this.#live) this.slider.value = this.slider.max;
-    this.moment.textContent = `${(snapshot.ms / 1000).toFixed(1)} s · ${whole(snapshot.visits)} visits${this.#live ? "" : " (earlier)"}`;
-    this.#showCrumbs(shown, deep);
-    this.tableMessage.textContent = shown.error ?? "";
-    this.#fill(shown.rows);
-  }
-
-  #showCrumbs(shown, deep) {
-    const sans = shown.sans?.length === this.#path.length ? shown.sans : this.#path;
-    const steps = deep ? sans.map((san, index) => button(san, () => this.#openPath(this.#path.slice(0, index + 1)))) : [];
-    this.crumbs.replaceChildren(button("Root", () => this.#openPath([])), ...steps.flatMap((one) => ["›", one]));
-    if (deep) this.crumbs.append(button("Back", () => this.#openPath(this.#path.slice(0, -1)), { class: "quiet" }));
-    else this.crumbs.append(html("span", { class: "soft" }, "choose a move to look below it"));
-  }
-
-  /** Fill the table; rows stay the same elements, so that a click meets what was pointed at. */
-  #fill(rows) {
-    const total = rows.reduce((sum, row) => sum + row.visits, 0) || 1, most = Math.max(1, ...rows.map((row) => row.visits));
-    const texts = (row) => ({
-      visits: whole(row.visits), share: percent(row.visits / total, 1), prior: percent(row.prior, 1), value: signed(row.value), draw: row.draw == null ? "" : percent(row.draw),
-      deviation: fixed(row.deviation, 2), bonus: fixed(row.bonus, 3), score: fixed(row.score, 3), raw: signed(row.raw), proof: row.proof,
-    });
-    const path = this.#path.join();
-    if (path !== this.#rowsOf) (this.#rows.clear(), (this.#rowsOf = path));
-    const body = rows.map((row) => {
-      const known = this.#rows.get(row.uci) ?? this.#newRow(row);
-      known.bar.style.width = `${(100 * row.visits) / most}%`;
-      Object.entries(texts(row)).forEach(([key, text]) => known.cells[key].textContent !== text && (known.cells[key].textContent = text));
-      return known.row;
-    });
-    const now = this.body.children;
-    if (now.length !== body.length || body.some((one, index) => one !== now[index])) this.body.replaceChildren(...body);
-  }
-
-  #newRow({ uci, san }) {
-    const open = () => this.#openPath([...this.#path, uci]);
-    const cells = Object.fromEntries(COLUMNS.map(([key, , , wide]) => [key, html("td", { class: wide ? `wide ${key}` : key })]));
-    const bar = html("span", { class: "bar" });
-    const row = html("tr", { "data-move": uci }, html("th", { scope: "row" }, button(san, open, { class: "line-move" }), bar), ...Object.values(cells));
-    this.#rows.set(uci, { row, cells, bar });
-    return this.#rows.get(uci);
   }
 
   // --- settings --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ export async function browse(kinds) {
   return new Promise((resolve) => {
     const list = html("ul", { class: "files" }, ...found.map((entry) => html("li", {}, button(entry[0].replace(/^\d+\//, ""), () => (element.close(), resolve(entry))), html("span", { class: "soft" }, WORDS[entry[1]]))));
     const body = found.length ? list : nothingHere(kinds.map((kind) => WORDS[kind]).join(" or "));
-    const element = html("dialog", { class: "browse" }, html("h2", {}, "Files"), body, html("div", { class: "row" }, button("Cancel", () => element.close())));
+    const element = html("dialog", { class: "browse", "aria-label": "Files" }, html("h2", {}, "Files"), body, html("div", { class: "row" }, button("Cancel", () => element.close())));
     element.addEventListener("close", () => (element.remove(), resolve(null)));
     document.body.append(element);
     element.showModal();

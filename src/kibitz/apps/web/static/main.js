@@ -3,6 +3,7 @@
 import { html } from "./board.js";
 import { Analyse } from "./analyse.js";
 import { connection } from "./connection.js";
+import { keepFocus } from "./focus.js";
 import { apply, openLook } from "./look.js";
 
 const VIEWS = {
@@ -45,7 +46,7 @@ function named() {
 
 async function show() {
   const wanted = named();
-  for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.hash === `#${wanted}`);
+  for (const link of document.querySelectorAll("#views a")) link.hash === `#${wanted}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   const found = await view(wanted);
   if (named() !== wanted) return;
   if (current === found) return void found.visit?.();
@@ -58,7 +59,7 @@ async function show() {
 }
 
 function onKey(event) {
-  const typing = event.target.closest("input, textarea, select, dialog, [role=grid], [role=slider], .think-table");
+  const typing = event.target.closest("input, textarea, select, dialog, [role=grid], .think-table");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " " && event.target.closest("button, a, summary")) return;
   const work = current?.keys?.[event.key];
@@ -68,6 +69,7 @@ function onKey(event) {
 }
 
 apply();
+keepFocus();
 document.getElementById("views").append(...Object.entries(VIEWS).map(([name, [title]]) => html("a", { href: `#${name}` }, title)));
 document.getElementById("look").addEventListener("click", openLook);
 document.addEventListener("keydown", onKey);

@@ -162,7 +162,8 @@ export class PlayBoard {
     const [file, rank] = [square(end) % 8, square(end) >> 3];
     let touched = false; // a tap that makes the move ends in a click on what has come up under the finger
     this.overlay.onpointerdown = () => (touched = true);
-    const choose = (move) => (this.#close(), move && this.onMove(...move), this.#draw());
+    const before = document.activeElement;
+    const choose = (move) => (this.#close(), before?.focus(), move && this.onMove(...move), this.#draw());
     const buttons = moves
       .map((move) => [move[0][4], move])
       .sort(([a], [b]) => "qnrb".indexOf(a) - "qnrb".indexOf(b))
@@ -279,14 +280,11 @@ export class PlayBoard {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey) return;
-    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-    if (event.key in steps) {
-      const [x, y] = steps[event.key].map((one) => (this.flipped ? -one : one));
-      const now = square(this.#cursor ?? (this.flipped ? "e7" : "e2"));
-      const clamp = (one) => Math.max(0, Math.min(7, one));
-      this.#cursor = this.#cursor ? nameOf(clamp((now % 8) + x) + 8 * clamp((now >> 3) + y)) : nameOf(now);
-      const letter = squaresOf(this.#place.fen.split(" ")[0])[square(this.#cursor)];
-      this.live.textContent = `${this.#cursor}, ${pieceText(letter)}`;
+    const next = this.cells.step(this.#cursor, event.key, this.flipped);
+    if (next) {
+      this.#cursor = next;
+      const letter = squaresOf(this.#place.fen.split(" ")[0])[square(next)];
+      this.live.textContent = `${next}, ${pieceText(letter)}`;
     } else if ((event.key === "Enter" || event.key === " ") && this.#cursor) {
       const here = this.#cursor;
       if (!(this.#chosen && this.#chosen !== here && this.#play(this.#chosen, here))) {

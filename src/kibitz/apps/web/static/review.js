@@ -32,7 +32,7 @@ export class KeyMoments {
   }
 
   #mark() {
-    for (const one of this.list.querySelectorAll(".move")) one.toggleAttribute("aria-current", Number(one.dataset.node) === this.tree.at.id);
+    for (const one of this.list.querySelectorAll(".move")) Number(one.dataset.node) === this.tree.at.id ? one.setAttribute("aria-current", "true") : one.removeAttribute("aria-current");
   }
 }
 
