@@ -31,6 +31,15 @@ def called(number) -> int:
 def caller(number):
     return 2 * called(number)
 @called_kernel
+def fibonacci(number) -> int:
+    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+@called_kernel
+def even(number) -> int:
+    return 1 if number == 0 else odd(number - 1)
+@called_kernel
+def odd(number) -> int:
+    return 0 if number == 0 else even(number - 1)
+@called_kernel
 def wrong(number) -> float:
     return number + 1
 @kernel
@@ -82,6 +91,22 @@ def test_what_a_kernel_calls_is_compiled_after_it(
     compiled = compiled_here(monkeypatch)
     assert kernels.caller(1) == 12
     assert compiled == []
+
+
+def test_a_called_kernel_calls_itself(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    inferred: list[bool] = []
+    monkeypatch.setattr(
+        numba.core.typeinfer.TypeInferer,
+        "return_types_from_partial",
+        lambda _: inferred.append(True),
+    )
+    assert kernels.fibonacci(20) == 6765
+    assert inferred == []  # the annotation has told
+
+
+def test_kernels_that_call_each_other_are_an_error(kernels: ModuleType) -> None:
+    with pytest.raises(TypeError, match="odd is called by what it calls"):
+        kernels.even(4)
 
 
 def test_an_annotation_that_is_wrong_is_an_error(kernels: ModuleType) -> None:

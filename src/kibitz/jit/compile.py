@@ -148,11 +148,14 @@ def _type_of_hint(hint: Any) -> Any:
     return types.Tuple([_type_of_hint(part) for part in get_args(hint)])
 
 
-def _call_of(symbol: str) -> Any:
+def _call_of(symbol: str = "", itself: CalledKernel | None = None) -> Any:
     def code(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         convention, kinds = target.call_conv, (signature.return_type, signature.args)
-        kind = convention.get_function_type(*kinds)
-        function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+        kind, function = convention.get_function_type(*kinds), builder.function
+        if itself is None:
+            function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+        elif _twin_name(itself.py_func.__name__) not in function.name:
+            raise TypeError(f"{itself.py_func.__name__} is called by what it calls")
         status, result = convention.call_function(builder, function, *kinds, arguments)
         with cgutils.if_unlikely(builder, status.is_error):  # bounds checks may raise
             convention.return_status_propagate(builder, status)
@@ -165,9 +168,13 @@ def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function under another name, by which the cache keeps its form apart."""
     code, scope, cells = function.__code__, function.__globals__, function.__closure__
     twin = FunctionType(code, scope, function.__name__, function.__defaults__, cells)
-    twin.__qualname__ = f"{function.__qualname__}_for_kernels"
+    twin.__qualname__ = _twin_name(function.__qualname__)
     twin.__module__ = function.__module__
     return twin
+
+
+def _twin_name(name: str) -> str:
+    return f"{name}_for_kernels"
 
 
 class _KernelType(types.Dispatcher):
@@ -196,11 +203,38 @@ class _KernelType(types.Dispatcher):
         return super().get_impl_key(sig)
 
 
+class _RecursionType(types.Callable, types.Dummy):
+    """What a called kernel is to numba inside itself, where its annotation says what it returns.
+
+    Numba by itself would infer all types of the kernel anew at every call.
+    """
+
+    def __init__(self, kernel: CalledKernel) -> None:
+        self._kernel = kernel
+        super().__init__(f"recursion of {kernel.__module__}.{kernel.py_func.__qualname__}")
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
+        """Return the signature of a call."""
+        return self._kernel.returned()(*map(types.unliteral, args))
+
+    def get_call_signatures(self) -> Any:
+        """Return no signatures: any call may be one."""
+        return (), True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Return what numba finds the code of a call by."""
+        extending.lower_builtin(self.name, *sig.args)(_call_of(itself=self._kernel))
+        return self.name
+
+
 extending.register_model(_KernelType)(extending.models.OpaqueModel)
+extending.register_model(_RecursionType)(extending.models.OpaqueModel)
 
 
 @extending.typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
+    if isinstance(kernel, CalledKernel) and kernel.for_kernels.is_compiling:
+        return _RecursionType(kernel)
     return _KernelType(kernel.for_kernels)
 
 

@@ -122,11 +122,6 @@ def _is_pruned(thread: np.record, position: np.record, move: int, delta: int, al
 @called_kernel
 def quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     """Score of the position at `ply`, where only captures and answers to checks are tried."""
-    return _quiesce(context, ply, alpha, beta)  # a called kernel cannot call itself
-
-
-@kernel
-def _quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     thread = context.thread
     if must_stop(context):
         return 0
@@ -168,7 +163,7 @@ def _quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
         frame.continuation_index = continuation_index(position, move)
         play(position, child, move)
         prefetch(thread, bucket_index(thread, child.key))
-        score = -_quiesce(context, ply + 1, -beta, -alpha)
+        score = -quiesce(context, ply + 1, -beta, -alpha)
         if thread.stopped:
             return 0
         if score > best_score:
@@ -403,7 +398,7 @@ def search_moves(
 # --- the search -----------------------------------------------------------------------------------
 
 
-@kernel
+@called_kernel
 def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_node: int) -> int:
     """Score of the position at `ply` for the side to move; outside the window it is a bound.
 
