@@ -143,7 +143,7 @@ def test_a_process_says_once_that_it_waits_for_another(warm_cache: Path, script:
         [sys.executable, "-c", script], env=environment_of(warm_cache), stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None
-        assert b"another process compiles kernels" in process.stderr.readline()
+        assert b"another process is compiling" in process.stderr.readline()
         assert process.poll() is None
         for file in held:
             file.close()

@@ -13,6 +13,7 @@ from types import ModuleType
 import numba
 import pytest
 
+from kibitz.core.journal import lock, open_lock
 from kibitz.jit import cache, helper, process
 from kibitz.jit.compile import COMPILED
 
@@ -91,6 +92,15 @@ def test_what_a_kernel_calls_is_compiled_after_it(
     compiled = compiled_here(monkeypatch)
     assert kernels.caller(1) == 12
     assert compiled == []
+
+
+def test_what_another_process_compiles_is_left_for_later(kernels: ModuleType) -> None:
+    postponed = [(kernel, (numba.int64,)) for kernel in (kernels.called, kernels.fibonacci)]
+    assert helper._next(postponed) == 0
+    with open_lock(kernels.called.for_kernels._cache._lock_file) as file:
+        lock(file)
+        assert helper._next(postponed) == 1
+        assert helper._next(postponed[:1]) == 0  # there is nothing else to do
 
 
 def test_a_called_kernel_calls_itself(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from kibitz.engine.options import (
 )
 from kibitz.engine.people import People, humanly
 from kibitz.engine.running import Analysis, Search
+from kibitz.jit.process import start_early
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, resolved, variant_of, without_effect
 from kibitz.search.params import Settings
@@ -60,6 +61,7 @@ class Engine:
         self._last: Report | None = None
         self._people: People | None = None  # once a level asks what they play
         self._chance = random.Random(self._settings.seed)  # of what levels draw
+        start_early("kibitz.search.alphabeta.root")
         if not isinstance(network, str | os.PathLike):
             raise InputError("a network", value=network, fix="give a file's path or a name")
         self.configure(weights=os.fspath(network), **options)

@@ -145,8 +145,8 @@ def _drop_damaged(folder: Path) -> None:
 class _Locks(event.Listener):
     """Locks between processes on the kernels being compiled here, those of callers first.
 
-    No kernel calls itself, so two processes never wait for each other. Threads of one process are
-    serialised by numba's own lock.
+    No kernel calls another that calls it, so two processes never wait for each other. Threads of
+    one process are serialised by numba's own lock.
     """
 
     def __init__(self) -> None:
@@ -310,6 +310,7 @@ class KernelCache(caching.FunctionCache):
         shipped = for_wheels() and (SHIPPED / Path(self.cache_path).name).is_dir()
         self._shipped = _ShippedCache(function) if shipped else None
         self._kernel = re.sub("[<>]", "", function.__qualname__)  # as numba names files
+        self._lock_file = Path(self.cache_path) / f"{self._kernel}.lock"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, or None and the lock to compile it."""
@@ -318,7 +319,7 @@ class KernelCache(caching.FunctionCache):
         compiled = self._read(sig, target_context)
         if compiled is not None:
             return compiled
-        if _locks.take(folder / f"{self._kernel}.lock"):
+        if _locks.take(self._lock_file):
             compiled = self._read(sig, target_context)
             if compiled is not None:
                 _locks.release()
@@ -328,6 +329,14 @@ class KernelCache(caching.FunctionCache):
         for listener in on_compile or [announce]:
             listener(self._name)
         return None
+
+    def is_locked(self) -> bool:
+        """Whether another process is compiling the kernel."""
+        try:
+            with open_lock(self._lock_file) as file:
+                return not lock(file, wait=False)
+        except OSError:
+            return False
 
     def _read(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -357,6 +366,15 @@ def attach(dispatcher: Any) -> None:
     dispatcher._cache = KernelCache(dispatcher.py_func)
 
 
+def is_locked(dispatcher: Any) -> bool:
+    """Whether another process is compiling a function."""
+    return bool(dispatcher._cache.is_locked())
+
+
+# What compiling is about, and how long it takes on two processors that are free.
+FOR_ONCE = "rules, search and network for this processor, once, for 10 to 30 s"
+
+
 def announce(_kernel: str) -> None:
     """Say that kernels are being compiled; the listener when no other is set."""
     _announce_once()
@@ -369,12 +387,12 @@ def announced_by(tell: Callable[[str], None]) -> Iterator[None]:
     def compiling(_kernel: str) -> None:
         on_compile.remove(compiling)
         announced.append("compiling")
-        tell("compiling kernels, once")
+        tell(f"compiling {FOR_ONCE}")
 
     def waiting() -> None:
         if not announced:  # else it is known what takes so long
             announced.append("waiting")
-            tell("another process compiles kernels; waiting for it")
+            tell(f"another process is compiling {FOR_ONCE}; waiting for it")
 
     announced: list[str] = []
     on_compile.append(compiling)
@@ -396,12 +414,12 @@ def _say_unsaved(why: str) -> None:
 @functools.cache
 def _announce_waiting() -> None:
     if not _announce_once.cache_info().currsize:  # else it is known what takes so long
-        say("another process compiles kernels for this processor; waiting for it (20-60 s)")
+        say(f"another process is compiling {FOR_ONCE}; waiting for it")
 
 
 @functools.cache
 def _announce_once() -> None:
-    say("compiling kernels for this processor; once after an installation or a change (20-60 s)")
+    say(f"compiling {FOR_ONCE}; later starts take a second or two")
     prune()
 
 

@@ -120,7 +120,13 @@ def _main(modules: list[str]) -> None:
     for module, name, kinds in first + last:
         _compile(getattr(importlib.import_module(module), name), kinds)
         while CalledKernel.postponed:
-            _compile(*CalledKernel.postponed.pop(0))
+            _compile(*CalledKernel.postponed.pop(_next(CalledKernel.postponed)))
+
+
+def _next(postponed: list[tuple[CalledKernel, Any]]) -> int:
+    """The first of some kernels that the other process is not compiling just now, if any."""
+    busy = [cache.is_locked(kernel.for_kernels) for kernel, _ in postponed]
+    return busy.index(False) if False in busy else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from kibitz.core.errors import KibitzError
 from kibitz.core.log import open_closed_streams
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.jit.process import compile_for_next_start, start_early
+from kibitz.jit.process import compile_for_next_start
 from kibitz.uci.loop import run
 from kibitz.uci.protocol import StandardInput, write_line
 from kibitz.uci.session import Session
@@ -42,7 +42,6 @@ def main() -> int:
 
 def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
-    start_early("kibitz.search.alphabeta.root")
     session, lines = Session(write_line, Engine(network)), StandardInput()
     session.on_compiling = lines.set_compiling
     run(session, lines)

@@ -302,13 +302,16 @@ def analyse(
 
 
 def _positions(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
-    """The positions to look at, each with the move that led to it in SAN; games may be skipped."""
+    """The positions to look at, each with the move that led to it in SAN; games may be skipped.
+
+    They are read when they are asked for: by then a second process helps to compile the rules.
+    """
     if Path(what).is_file():
         return _played(what, skipped)
     if len(what.split()) == 1:  # no FEN has only one field
         fix = "check the path; without any, the start of a game is analysed"
         raise InputError("neither a FEN nor a file", value=what, fix=fix)
-    return iter([(Board(what), "")])
+    return ((Board(fen), "") for fen in (what,))
 
 
 def _played(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:

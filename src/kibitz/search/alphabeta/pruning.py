@@ -92,7 +92,7 @@ def value_after(
     `positions` has two places, which the line is played in.
     """
     for index in range(length):
-        play(positions[index % 2], positions[1 - index % 2], line[index])
+        play(positions[index % 2], positions[1 - index % 2], signed(line[index]))
     return value_of(network, scratch, positions[length % 2])
 
 

@@ -25,7 +25,7 @@ from kibitz.search.alphabeta.constants import (
     WIDEST_WINDOW,
     Constants,
 )
-from kibitz.search.alphabeta.negamax import clear_frames, quiesce, search
+from kibitz.search.alphabeta.negamax import clear_frames, search
 from kibitz.search.alphabeta.order import continuation_index, is_quiet
 from kibitz.search.alphabeta.pruning import (
     Candidate,
@@ -299,8 +299,8 @@ class Worker:
         """Share out what is to be compiled between two processes."""
         line = self.memory.roots[0]["pv"][:0]
         last = context.network, context.scratch, new_positions(2), line, 0
-        beside = [(aspiration_search, (context, 0, 0)), (value_after, last)]
-        compile_beside(beside, own=[(quiesce, (context, 0, 0, 0))])
+        beside = [(search, (context, *[0] * 5)), (aspiration_search, (context, 0, 0))]
+        compile_beside(beside, own=[(value_after, last), (iterate, (context, 0, 0))])
 
     def set_root(
         self, line: np.ndarray, codes: list[int], generation: int, *, complete: bool
@@ -344,7 +344,6 @@ class Worker:
         context = self._context(control)
         for depth in depths:
             for first in range(lines):
-                compile_own()
                 iterate(context, depth, first)
                 if self.memory.record.stopped:
                     self._limit_unscored(first)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kibitz.jit.helper import compile_own
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
@@ -153,6 +154,7 @@ class AlphaBeta(BaseSearcher):
         # Scores for the lines of MultiPV, or for all moves where one is drawn by its score.
         lines = MAX_MOVES if self.settings.temperature > 0.0 else self.settings.multipv
         futures = []
+        compile_own()  # on this thread, which else would look at the clock meanwhile
         for number, worker in enumerate(self.workers):
             worker.resume(granted if number == 0 else 0)
             go_on = self._goes_on if number == 0 else _always
