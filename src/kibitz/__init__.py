@@ -6,6 +6,7 @@ The names below are the public face of the package. They are loaded on first use
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from kibitz.search.limits import Limits
 
 __version__ = "0.2.0"
+
+# ONNX Runtime tells its maker how it is used, and looks here only when it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = ["Board", "Engine", "Limits", "__version__", "annotate", "check", "load_network"]
 

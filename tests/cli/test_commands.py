@@ -496,6 +496,32 @@ def test_a_shell_completes_commands(capsys: pytest.CaptureFixture[str], tmp_path
     assert done.stdout.split() == ["annotate"]
 
 
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+@pytest.mark.parametrize("way", ["source $0/_kibitz; ${_comps[kibitz]}", "kibitz_by_fpath"])
+def test_zsh_completes_commands(
+    way: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whether it is sourced or lies where zsh looks, each time that words are completed."""
+    assert commands.main(["completion", "zsh"]) == 0
+    (tmp_path / "_kibitz").write_text(capsys.readouterr().out)
+    asked = (
+        "_arguments() { echo asked for ${words[1]} }; words=(kibitz ann); autoload -U compinit; "
+        f"fpath=($0 $fpath); compinit -D -u; kibitz_by_fpath() {{ ${{_comps[kibitz]}} }}; {way}; "
+    )
+    ask = ["zsh", "-f", "-c", asked + way.rpartition("; ")[2], str(tmp_path)]
+    done = subprocess.run(ask, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["asked for kibitz"] * 2, done.stderr
+
+
+def test_onnx_runtime_reports_to_nobody(tmp_path: Path) -> None:
+    own = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    code = "import kibitz, onnxruntime, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    ask = [sys.executable, "-c", code]
+    said = subprocess.check_output(ask, env={**own, "HOME": str(tmp_path)}, text=True)
+    assert said == "1\n"
+    assert [*tmp_path.rglob("*")] == []  # neither a number of this machine nor a queue
+
+
 def test_a_seed_of_thousands_of_digits_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["technique", "KQK", "--player", "material", "--nodes", "1", "--games", "1"]
     assert commands.main([*words, "--seed", "9" * 5000]) == 2
