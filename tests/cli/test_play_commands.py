@@ -7,13 +7,20 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli import main
+from kibitz.cli.play.play import Game
 from kibitz.core.errors import InputError
+from kibitz.engine import Engine
+from kibitz.position.board import Board
 from kibitz.position.pgn import read_games
+from kibitz.search.limits import Limits
+from kibitz.search.report import Result
 
 
 def play(
@@ -126,6 +133,49 @@ def test_a_quiet_hint_of_a_coach_says_at_least_what_is_expected(
     words = ["--fen", fen, "--side", "black", "--coach"]
     taught = play(monkeypatch, capsys, "hint\nquit\n", *words)
     assert re.search(r"\nperhaps \S+\. [A-Z0-9].*\.\n$", taught)
+
+
+def test_hints_are_as_good_at_any_level(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--fen", "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "--level", "500"]
+    shown = play(monkeypatch, capsys, "hint\n" * 20 + "quit\n", *words)
+    assert shown.splitlines()[-20:] == ["perhaps exd5"] * 20
+
+
+def test_the_search_of_a_game_is_ready_before_it_begins() -> None:
+    with Engine("material", hash=4) as engine:
+        Game(engine, Board(), "white", Limits(nodes=20)).play(["quit"])
+        ready = engine.searcher
+        engine.play(Board(), nodes=20)
+        assert engine.searcher is ready
+
+
+def test_no_clock_runs_while_a_hint_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: seconds[0])
+    monkeypatch.setattr("kibitz.cli.play.play.time", clock)
+
+    class Slow(Engine):
+        def play(self, *given: Any, **named: Any) -> Result:
+            seconds[0] += 100.0
+            return super().play(*given, **named)
+
+    minute = parse_minutes("1")
+    with Engine("material", hash=4) as engine, Slow("material", hash=4) as slow:
+        limits, both = Limits(nodes=20), GameClock(minute, minute)
+        Game(engine, Board(), "white", limits, both, slow).play(["hint", "clock", "quit"])
+    assert capsys.readouterr().out.endswith("\nwhite 1:00, black 1:00\n")
+
+
+def test_what_was_taken_back_is_no_reason_for_a_draw(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behind = ["--fen", "7k/8/8/8/8/8/P7/7K w - - 0 60", "--nodes", "20"]
+    shown = play(monkeypatch, capsys, "Kg1\ntakeback\n" * 3 + "draw\nquit\n", *behind)
+    assert shown.endswith("kibitz plays on\n")
 
 
 def test_draws_are_offered(

@@ -239,6 +239,14 @@ def test_a_kind_of_search_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(warmed) == 2
 
 
+def test_what_few_nodes_search_with_can_be_ready() -> None:
+    with Engine("material", hash=4) as engine:
+        engine.ready(Limits(nodes=50))
+        searcher = engine.searcher
+        engine.play(Board(), nodes=50)
+        assert engine.searcher is searcher
+
+
 def test_more_elo_is_never_weaker() -> None:
     steps = [handicap_of(elo) for elo in range(WEAKEST, STRONGEST + 1)]
     for weaker, stronger in pairwise(steps):

@@ -123,11 +123,14 @@ class Engine:
 
     # --- loading --------------------------------------------------------------------------------
 
-    def ready(self) -> None:
-        """Load the network and the kernels, if that is still to do; not while searching."""
+    def ready(self, limits: Limits | None = None) -> None:
+        """Load the network and the kernels, if that is still to do; not while searching.
+
+        The limits of the searches to come say which search that is, as few nodes have another.
+        """
         with self._state:
             self._refuse_while_searching("nothing is loaded")
-        self._prepared(self._searched).ready()
+        self._prepared(self._searched, self._nodes_known(limits)).ready()
 
     @property
     def needs_kernels(self) -> bool:
@@ -360,6 +363,12 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _nodes_known(self, limits: Limits | None) -> int | None:
+        """The nodes that a search is to have; None where something else ends it, too."""
+        if limits is None or limits.depth is not None or limits.mate is not None:
+            return None
+        return None if self._options.human_level is not None else limits.nodes
+
     def _carry_out(self, search: Search, on_report: Listener | None) -> Result:
         """Carry out a search: what `Search.run` does."""
         limits, elo = search.limits, self._options.limited_elo
@@ -368,7 +377,7 @@ class Engine:
             most, limits = (level or handicap_of(elo)).nodes, limits or Limits()
             limits = replace(limits, nodes=min(limits.nodes or most, most))
         try:
-            searcher = self._prepared(self._searched, None if level else _nodes_of(limits))
+            searcher = self._prepared(self._searched, self._nodes_known(limits))
             searcher.ready()  # before its clock runs
             search.searcher = searcher
             result = searcher.search(search.board, limits, on_report, search.signals)
@@ -392,10 +401,3 @@ def _merged(
     given: dict[str, Any] = {"nodes": nodes, "movetime": movetime, "depth": depth}
     named = {name: value for name, value in given.items() if value is not None}
     return replace(limits or Limits(), **named) if named else limits
-
-
-def _nodes_of(limits: Limits | None) -> int | None:
-    """The nodes that a search is to have; None where something else ends it, too."""
-    if limits is None or limits.depth is not None or limits.mate is not None:
-        return None
-    return limits.nodes

@@ -280,7 +280,7 @@ def analyse(
     shown = {"multipv": LINES, **file_options(network).search}
     shown |= {name: value for name, value in given.items() if value is not None}
     with Engine(network, **shown) as engine, graceful_stop() as stop:
-        engine.ready()
+        engine.ready(limits)
         for problem in engine.problems:
             say(problem)
         if not json:

@@ -117,11 +117,11 @@ def play(
         engine = until_the_end.enter_context(Engine(network))
         if elo is not None:
             engine.configure(limit_strength=True, elo=elo, seed=random.randrange(1 << 31))
-        teacher = None
-        if coach:
-            teacher = Engine(network, search="alphabeta", multipv=2, hash=16)
-            until_the_end.enter_context(teacher)
-        game = Game(engine, board, own_side, own, both, teacher, elo)
+        adviser = Engine(  # whose strength nothing limits, as it loads when it is asked
+            network, search="alphabeta", multipv=2, hash=16, limit_strength=False, skill=20
+        )
+        until_the_end.enter_context(adviser)
+        game = Game(engine, board, own_side, own, both, adviser, coached=coach, strength=elo)
         try:
             game.play(typed_lines())
         finally:
@@ -201,11 +201,15 @@ class Game:
         side: Side,
         limits: Limits | None = None,
         clock: GameClock | None = None,
-        coach: Engine | None = None,
+        adviser: Engine | None = None,
+        *,
+        coached: bool = False,
         strength: int | None = None,
     ) -> None:
         self.engine, self.board, self.side = engine, board, side
-        self.limits, self.clock, self.coach, self.strength = limits, clock, coach, strength
+        self.limits, self.clock, self.strength = limits, clock, strength
+        self.adviser = adviser or engine  # of hints
+        self.coach = self.adviser if coached else None  # who speaks of mistakes, too
         self._times: dict[int, float] = {}  # seconds left after a ply, from 0
         self._started = time.monotonic()  # when the side to move began to think
         self._scores: list[int] = []  # of the engine's moves
@@ -213,7 +217,7 @@ class Game:
 
     def play(self, lines: Iterable[str | None]) -> None:
         """Play until the game, or the input, ends."""
-        self.engine.ready()  # before the clocks run
+        self.engine.ready(self.limits)  # before the clocks run
         if self.coach is not None:
             self.coach.ready()
         for problem in self.engine.problems:
@@ -383,8 +387,16 @@ class Game:
         return bool(self.over)
 
     def _hint(self) -> str:
+        """What is good here, from the adviser; no clock runs meanwhile."""
+        began = time.monotonic()
+        try:
+            return self._advice()
+        finally:
+            self._started += time.monotonic() - began
+
+    def _advice(self) -> str:
         """A move that looks good; with a coach its own move, and what it does or leads to."""
-        result = (self.coach or self.engine).play(self.board, nodes=HINT_NODES)
+        result = self.adviser.play(self.board, nodes=HINT_NODES)
         if result.move is None:
             return "no move"
         hint = f"perhaps {self.board.san(result.move)}"
@@ -403,6 +415,7 @@ class Game:
             raise InputError("nothing to take back", fix="play a move first")
         self.board.pop()
         self.board.pop()
+        del self._scores[-1:]  # of a game that is resumed not all are there
         self._show()
 
     def _offer_draw(self) -> None:
