@@ -301,6 +301,8 @@ def test_games_that_are_left_out_are_counted(
         (["--time", "nan"], "--time: nan"),
         (["--time", "inf"], "--time: inf"),
         (["--nodes", "9" * 23], "at most"),
+        (["--lines", "0"], "--lines: MultiPV: must be from 1 to 500, found: 0"),
+        (["--threads", "513"], "--threads: Threads: must be from 1 to 512, found: 513"),
     ],
 )
 def test_what_analysis_refuses(

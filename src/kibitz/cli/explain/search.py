@@ -272,6 +272,9 @@ def analyse(
     """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
     seconds = ANALYSE_DEFAULT_SECONDS if nodes is None and time is None else time
     at_least(1, nodes=nodes)
+    for flag, option in {"--lines": {"multipv": lines}, "--threads": {"threads": threads}}.items():
+        with from_flag(flag):
+            Settings().with_(**{name: value for name, value in option.items() if value is not None})
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds))
     results: list[dict[str, Any]] = []
     skipped: list[str] = []
