@@ -71,7 +71,6 @@ LATE = (
 LEAST_LEFT = 200_000  # ms on all clocks of the bot before a restart or a pause of a minute
 ENDS = {"events cut in a line": CUT, "events ended": END, "events dead but open": DEAD}
 DOWN = 4.0  # seconds
-COSTLY = "game stream dead but open"  # half a minute
 AGAIN = 3.0  # seconds until a declined opponent challenges again
 
 
@@ -90,7 +89,7 @@ class Plan(NamedTuple):
 def plan_of(number: int, dice: random.Random) -> Plan:
     """A game drawn at random: its variant, clock, opponent and faults."""
     name, white = f"g{number:04}", dice.random() < 0.5
-    seconds, increment = dice.choice([(60, 1), (180, 0), (180, 2), (300, 0), (300, 3)])
+    seconds, increment = dice.choice([(180, 2), (300, 0), (300, 3), (600, 0), (900, 5)])
     how: dict[str, Any] = {
         "bot_white": white, "seed": number, "seconds": seconds, "increment": increment,
         "rated": dice.random() < 0.4, "careful": dice.random() < 0.4,
@@ -111,8 +110,7 @@ def plan_of(number: int, dice: random.Random) -> Plan:
     script: dict[int, list[str]] = {}
     for _ in range(dice.randrange(2, 6)):
         fault = dice.choice(list(IN_GAMES))
-        if fault != COSTLY or seconds >= 180:
-            script.setdefault(dice.randrange(1, 30), []).append(fault)
+        script.setdefault(dice.randrange(1, 30), []).append(fault)
     if dice.random() < 0.15:
         script.setdefault(dice.randrange(4, 20), []).append(dice.choice(list(ENDINGS)))
     if dice.random() < 0.04:
