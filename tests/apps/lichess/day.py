@@ -242,7 +242,7 @@ class Day:
 
     def run(self) -> None:
         """Play all games to their ends."""
-        while self.planned < self.games or self.plans or self.server.under_way or not self.ready:
+        while self._goes_on():
             self.bot.look()
             for game in self.server.under_way:
                 game.look_at_the_clock()
@@ -254,6 +254,10 @@ class Day:
             time.sleep(TICK)
         if not self.bot.end(HUNG):
             self.hung.append("the bot does not end")
+
+    def _goes_on(self) -> bool:
+        left = self.planned < self.games or self.plans or self.late
+        return bool(left or self.server.under_way or not self.ready)
 
     def _next(self) -> None:
         plan = plan_of(self.planned, self.dice)
