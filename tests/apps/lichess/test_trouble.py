@@ -21,7 +21,7 @@ from kibitz.core import settings
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
-from tests.apps.lichess.stand_in import END, TOKEN, FakeGame, StandIn
+from tests.apps.lichess.stand_in import END, TOKEN, FakeGame, Script, StandIn
 from tests.apps.lichess.test_rules import USUAL
 
 Start = Callable[..., Running]
@@ -46,7 +46,8 @@ def test_messages_before_the_first_one_are_passed_over(lichess: StandIn, start: 
     state = {"type": "gameState", **STATE, "status": "mate"}
     chat = {"type": "chatLine", "username": "A", "text": "!why"}
     first = [state, chat, {"type": "gameFull", "id": 5}, {"type": {}}, {"no": "type"}]
-    game = lichess.begin("odd", first=first, resigns_at=6)
+    script: Script = {4: FakeGame.break_streams}  # they come before the next connection's, too
+    game = lichess.begin("odd", first=first, resigns_at=8, script=script)
     assert game.done.wait(PATIENCE)
     assert lichess.illegal == []
 

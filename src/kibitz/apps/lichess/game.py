@@ -160,13 +160,9 @@ class Game:
             self._chat.close()
 
     def _read(self) -> None:
-        """Put what the stream brings into the inbox, once a message has told all of the game."""
-        has_full = False
+        """Put what the stream brings into the inbox."""
         try:
             for message in self._server.game(self.id, lambda: not self.over):
-                has_full |= isinstance(message, Full)
-                if not has_full:
-                    continue
                 self._inbox.put(message)
                 if isinstance(message, State) and not message.going_on:
                     return

@@ -296,9 +296,21 @@ class Server:
         return self._stream("events", connect, event_of, lambda: True, longest)
 
     def game(self, game: str, alive: Callable[[], bool]) -> Iterator[Message]:
-        """The messages of a game, until it ends."""
-        name, longest = f"game {game}", self.pauses.game
-        return self._stream(name, lambda: self._bots.game(game), message_of, alive, longest)
+        """The messages of a game, until it ends; of each connection from a Full on."""
+        has_full = False
+
+        def connect() -> Iterator[bytes]:
+            nonlocal has_full
+            has_full = False
+            return self._bots.game(game)
+
+        def read(raw: dict[str, Any]) -> Message | None:
+            nonlocal has_full
+            message = message_of(raw)
+            has_full |= isinstance(message, Full)
+            return message if has_full else None
+
+        return self._stream(f"game {game}", connect, read, alive, self.pauses.game)
 
     def _stream(
         self,
