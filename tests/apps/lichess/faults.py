@@ -17,6 +17,7 @@ from tests.apps.lichess.stand_in import DEAD, END, FakeGame, StandIn
 RATE = 0.03  # of the requests fail
 SLOW, TOO_SLOW = 1.5, 11.0  # seconds; the bot waits for an answer for ten
 RETRY_AFTER = "1"
+GONE = 60_000  # ms on the clock of an opponent who has left
 # HTTP status by weight; 0 breaks the connection, 200 answers with a page of HTML.
 FAILURES = {429: 2, 500: 3, 502: 3, 0: 3, 200: 2, 400: 2}
 WORDS = {0: "broken off", 200: "HTML", 400: "refused once", 404: "HTTP 404 once"}
@@ -153,8 +154,9 @@ def back_again(game: DayGame) -> None:
 
 
 def leaves(game: DayGame) -> None:
-    """The opponent goes for good; the bot may claim the game, or the clock does."""
+    """The opponent goes for good; the bot may claim the game where it hears of that."""
     game.silent = True
+    game.left[chess.BLACK if game.bot_white else chess.WHITE] = GONE
     game.tell({"type": "opponentGone", "gone": True, "claimWinInSeconds": 2})
 
 
