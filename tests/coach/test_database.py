@@ -152,3 +152,25 @@ def test_files_of_games(tmp_path: Path) -> None:
     stored = [game for _, game in database.games("site = 'file'")]
     assert [game.white for game in stored] == ["Guest6"]
     database.close()
+
+
+def test_a_game_with_a_cut_variation_is_named_by_its_place_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [game_of(number)["pgn"].rstrip() + "\n\n" for number in range(4)]
+    for number in (1, 3):
+        tags, _, moves = texts[number].partition("\n\n")
+        first = moves.split("2.")[0]
+        texts[number] = f"{tags}\n\n{moves.replace(first, f'{first}(1... Kd4) ', 1)}"
+    pgn = tmp_path / "games.pgn"
+    pgn.write_text("".join(texts))
+    lines = [sum(text.count("\n") for text in texts[:number]) + 1 for number in (1, 3)]
+    database, counts = Database(tmp_path / "games.db"), Added()
+    database.add_name(NAME)
+    add_files(database, [pgn], Wanted(), Stop(), counts)
+    database.close()
+    assert counts == {"new": 4}
+    told = [line for line in capsys.readouterr().err.splitlines() if "cut" in line]
+    assert len(told) == 2
+    assert f"game 2 (line {lines[0]}): a variation is cut: 1... Kd4" in told[0]
+    assert f"game 4 (line {lines[1]}): a variation is cut: 1... Kd4" in told[1]

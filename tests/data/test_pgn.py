@@ -308,3 +308,14 @@ def test_copies_are_those_of_a_set() -> None:
         new = len({*seeds} - known)
         known |= {*seeds}
         assert seen.copies(np.array(seeds, np.uint64)) == len(seeds) - new
+
+
+def test_a_cut_variation_is_named_by_its_line_in_a_piece(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text('[Event "a"]\n\n1. e4 e5 *\n\n[Event "b"]\n\n1. e4 (1. d4 Kd4) e5 *\n')
+    for piece in pieces_of([path], 1):
+        assert read_piece(piece, MODEL).games == 1
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if "cut" in line]
+    assert "line 5: a variation is cut: 1... Kd4" in told

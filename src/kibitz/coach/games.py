@@ -22,7 +22,7 @@ from kibitz.core.places import Place
 from kibitz.data.openings import Pace, pace_of, whole_games
 from kibitz.data.pgn import main_lines
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import BadGame, read_lines
+from kibitz.position.pgn import BadGame, Progress, read_lines
 from kibitz.position.regular import MainLine
 
 Site = Literal["lichess", "chesscom", "file"]
@@ -54,7 +54,11 @@ class Added(Counter[str]):
 
 
 def games_of(
-    text: str, names: Collection[str], skipped: Counter[str], site: Site = "file"
+    text: str,
+    names: Collection[str],
+    skipped: Counter[str],
+    site: Site = "file",
+    progress: Progress | None = None,
 ) -> Iterator[StoredGame]:
     """The player's games in a PGN text; `skipped` counts the others by the reason."""
 
@@ -62,7 +66,7 @@ def games_of(
         skipped["of a variant" if "variant" in bad.reason else "not readable"] += 1
 
     folded = {name.casefold() for name in names}
-    for line in main_lines(io.StringIO(text), site, skip):
+    for line in main_lines(io.StringIO(text), site, skip, progress):
         white, black = (line.tags.get(name, "?") for name in ("White", "Black"))
         if not {white.casefold(), black.casefold()} & folded:
             skipped["of others"] += 1
@@ -166,8 +170,9 @@ def games_in(
     source: Iterable[str], names: Collection[str], skipped: Counter[str]
 ) -> Iterator[StoredGame]:
     """The player's games in the lines of a PGN, each with its own text."""
+    progress = Progress()
     for _, lines in whole_games(source, 1):
-        yield from games_of("".join(lines), names, skipped)
+        yield from games_of("".join(lines), names, skipped, progress=progress)
 
 
 def _batch(games: Iterator[StoredGame], stop: Stop) -> list[StoredGame]:

@@ -29,7 +29,7 @@ from kibitz.data.importing import Piece, pieces_of
 from kibitz.data.pgn import main_lines
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, absolute
-from kibitz.position.pgn import BadGame
+from kibitz.position.pgn import BadGame, Progress
 from kibitz.position.regular import MainLine
 
 PLIES = 40
@@ -164,7 +164,8 @@ def _piece_tree(piece: Piece, plies: int) -> tuple[Tree, Counter[str]]:
     def skip(_: BadGame) -> None:
         counts["not readable"] += 1
 
-    for line in main_lines(io.StringIO(piece.text), piece.path.name, skip):
+    progress = Progress(piece.line - 1, counted=False)
+    for line in main_lines(io.StringIO(piece.text), piece.path.name, skip, progress):
         outcome = OUTCOMES.get(line.tags.get("Result", "*"))
         if outcome is None:
             counts["without result"] += 1

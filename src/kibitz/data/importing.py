@@ -48,7 +48,7 @@ from kibitz.data.shard import (
     shard_of,
 )
 from kibitz.data.store import Store, add, cut
-from kibitz.position.pgn import BadGame, read_lines
+from kibitz.position.pgn import BadGame, Progress, read_lines
 
 PLIES = 100_000  # of a shard
 PIECE = 5_000  # plies of a CSV that are read at a time, where they are not written at once
@@ -210,10 +210,9 @@ class Piece(NamedTuple):
 
 
 class PieceRead(NamedTuple):
-    """What was in a piece; games and lines of bad ones are counted from its beginning."""
+    """What was in a piece; bad games are counted from its beginning."""
 
     path: Place
-    line: int
     games: int  # all of them, from which a piece after this one counts on
     empty: int  # games without a move, which are left out
     bad: tuple[BadGame, ...]
@@ -224,14 +223,7 @@ class PieceRead(NamedTuple):
     def described(self, before: int) -> Imported:
         """What became of the piece, which has so many games of its file before it."""
         bad = tuple(
-            str(
-                replace(
-                    game,
-                    source=str(self.path),
-                    number=game.number + before,
-                    line=game.line + self.line - 1,
-                )
-            )
+            str(replace(game, source=str(self.path), number=game.number + before))
             for game in self.bad
         )
         refused = (f"the rest of a file skipped: {self.fault}",) if self.fault else ()
@@ -269,7 +261,8 @@ def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -
     bad: list[BadGame] = []
     chosen = None if game_filter == ALL else choose(piece.text, game_filter)
     text = piece.text if chosen is None else chosen.text
-    games = list(read_pgn(io.StringIO(text), model, name, bad.append))
+    progress = Progress(piece.line - 1, counted=False)
+    games = list(read_pgn(io.StringIO(text), model, name, bad.append, progress))
     bad = [replace(game, tree=None) for game in bad]  # a sentence is enough for other processes
     shard = shard_of([game for game in games if game.plies])
     without, all_games, unwanted = len(games) - shard.games, len(games) + len(bad), 0
@@ -277,9 +270,7 @@ def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -
         all_games, unwanted = chosen.games, chosen.games - len(chosen.kept)
         places = dict(enumerate(chosen.kept, start=1))
         bad = [replace(game, number=places.get(game.number, game.number)) for game in bad]
-    return PieceRead(
-        piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault, unwanted
-    )
+    return PieceRead(piece.path, all_games, without, tuple(bad), shard, piece.fault, unwanted)
 
 
 def _pgn_shards(path: Place, pieces: Iterable[PieceRead]) -> Iterator[tuple[Shard, Imported]]:

@@ -28,7 +28,7 @@ from kibitz.position import outcome
 from kibitz.position.board import Termination
 from kibitz.position.fen import START, read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
-from kibitz.position.pgn import LONGEST_MATE, BadGame, read_main_lines
+from kibitz.position.pgn import LONGEST_MATE, BadGame, Progress, read_main_lines
 from kibitz.position.pgn import Game as Tree
 from kibitz.position.play import follow
 from kibitz.position.regular import MainLine
@@ -53,20 +53,27 @@ _FLIP = 56  # between the views of White and Black of a square
 
 
 def main_lines(
-    source: Location | IO[str], name: str, on_bad: Callable[[BadGame], None]
+    source: Location | IO[str],
+    name: str,
+    on_bad: Callable[[BadGame], None],
+    progress: Progress | None = None,
 ) -> Iterator[MainLine]:
     """The main lines of a file's games; `on_bad` hears of games that are skipped."""
-    for game in read_main_lines(source, on_bad):
+    for game in read_main_lines(source, on_bad, progress):
         line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
         if line is not None:
             yield line
 
 
 def read_pgn(
-    source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
+    source: Location | IO[str],
+    model: LabelModel,
+    name: str,
+    on_bad: Callable[[BadGame], None],
+    progress: Progress | None = None,
 ) -> Iterator[Game]:
     """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
-    for line in main_lines(source, name, on_bad):
+    for line in main_lines(source, name, on_bad, progress):
         yield _converted(line, model, name)
 
 

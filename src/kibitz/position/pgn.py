@@ -11,7 +11,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Literal, NamedTuple, TextIO, cast
 
 import chess
@@ -106,6 +106,20 @@ class Game:
         return text_of(self.tree)
 
 
+@dataclass
+class Progress:
+    """What was read of a file whose games are read in pieces: games are named by it."""
+
+    lines: int = 0  # before the next piece
+    games: int = 0
+    counted: bool = True  # whether these are all games so far; else a line alone names a game
+    noted: set[str] = field(default_factory=set)  # notations that were spoken of
+
+    def name(self, game: Game) -> str:
+        """What a game is called in a note."""
+        return f"game {game.number} (line {game.line})" if self.counted else f"line {game.line}"
+
+
 def _say(bad: BadGame) -> None:
     say(str(bad))
 
@@ -121,34 +135,43 @@ def read_games(
     Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
     (.gz, .bz2, .xz, .zst, .zip).
     """
-    lines, noted = Lines(read_lines(source)), set[str]()
-    for number in lines.numbers_of_games():
-        yield from _noted(_read(lines, _name(source), number, on_bad), noted)
+    lines, progress = Lines(read_lines(source)), Progress()
+    for _ in lines.at_games():
+        progress.games += 1
+        yield from _noted(_read(lines, _name(source), progress.games, on_bad), progress)
 
 
 def read_main_lines(
-    source: Location | IO[str], on_bad: Callable[[BadGame], None] = _say
+    source: Location | IO[str],
+    on_bad: Callable[[BadGame], None] = _say,
+    progress: Progress | None = None,
 ) -> Iterator[Game | MainLine]:
-    """The same games, regular ones without their trees and so several times as fast."""
-    lines, noted = Lines(read_lines(source)), set[str]()
-    for number in lines.numbers_of_games():
+    """The same games, regular ones without their trees and so several times as fast.
+
+    With `progress` the source is a piece of a file, and the games are counted on.
+    """
+    progress = Progress() if progress is None else progress
+    lines = Lines(read_lines(source), progress.lines)
+    for _ in lines.at_games():
+        progress.games += 1
         text = lines.take_game()
         game = regular(text)
         if game is None:
             lines.put_back(text)
-            yield from _noted(_read(lines, _name(source), number, on_bad), noted)
+            yield from _noted(_read(lines, _name(source), progress.games, on_bad), progress)
         else:
             yield game
+    progress.lines = lines.number - 1
 
 
-def _noted(games: Iterator[Game], noted: set[str]) -> Iterator[Game]:
+def _noted(games: Iterator[Game], progress: Progress) -> Iterator[Game]:
     """Games, with a word about variations that were cut, and each new notation but English."""
     for game in games:
         if game.cut:
-            say(f"game {game.number} (line {game.line}): a variation is cut: {game.cut}")
-        if game.notation and game.notation not in noted:
-            noted.add(game.notation)
-            say(f"game {game.number} is read in {game.notation} notation, as are others like it")
+            say(f"{progress.name(game)}: a variation is cut: {game.cut}")
+        if game.notation and game.notation not in progress.noted:
+            progress.noted.add(game.notation)
+            say(f"{progress.name(game)} is read in {game.notation} notation, as are others like it")
         yield game
 
 

@@ -132,11 +132,11 @@ FURTHEST = 10_000  # lines in which the end of a comment is looked for
 class Lines:
     """Lines of text as python-chess reads them, with some looked at in advance."""
 
-    def __init__(self, source: Iterator[str]) -> None:
+    def __init__(self, source: Iterator[str], before: int = 0) -> None:
         self._source = source
         self._ahead: deque[str] = deque()
         self._unclosed = 0  # of the lines ahead, the first so many have no }
-        self._read = 0
+        self._read = before  # lines of the file
         self._in_comment = False  # after the lines that were taken
         self.taken: list[str] = []  # what was read of the game
         self.swallows = False  # whether a comment of the game goes on into the next game
@@ -209,14 +209,12 @@ class Lines:
         """Whether the next line is a tag."""
         return self._peek().startswith("[")
 
-    def numbers_of_games(self) -> Iterator[int]:
-        """Go to the next game, as long as there is one; its number, from 1."""
-        number = 0
+    def at_games(self) -> Iterator[None]:
+        """Go to the next game, as long as there is one."""
         self.begin()
         while self._skip_blank():
-            number += 1
             self.begin()
-            yield number
+            yield
             self.begin()
 
     def _skip_blank(self) -> bool:
