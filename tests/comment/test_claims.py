@@ -9,15 +9,15 @@ import pytest
 
 from kibitz.comment.analysis import Analysis
 from kibitz.comment.annotate import Style, annotate, tones_of
-from kibitz.comment.claims.claim import Step
-from kibitz.comment.claims.faults import AllowsMate, answer_line
+from kibitz.comment.claims.claim import Step, step
+from kibitz.comment.claims.faults import Allows, AllowsMate, Overlooks, answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
-from kibitz.comment.claims.tactical import Discovers
+from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
-from kibitz.comment.judge import Evaluation, Label
-from kibitz.comment.select import LEVELS, Memory, is_confirmed, worth_saying
-from kibitz.comment.selection import Tone, select
+from kibitz.comment.judge import DECIDED, Evaluation, Label
+from kibitz.comment.select import LEVELS, Memory, is_confirmed, pays, worth_saying
+from kibitz.comment.selection import REST, Selection, Tone, remember, select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.comment.words.story import Figures
 from kibitz.engine import Engine
@@ -195,12 +195,59 @@ def views(value: float) -> tuple[Evaluation, Evaluation]:
     return Evaluation(Score("cp", 0), value, (line,)), Evaluation(Score("cp", 0), -value, ())
 
 
-@pytest.mark.parametrize(("value", "plain"), [(0.0, True), (0.95, True)])
-def test_what_is_slight_is_said_where_a_reader_asks_why(value: float, plain: bool) -> None:
+@pytest.mark.parametrize("value", [0.0, 0.95])
+def test_what_is_slight_is_said_where_a_reader_asks_why_or_has_read_nothing_for_long(
+    value: float,
+) -> None:
     made = scene(UNSEARCHED, "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", "Bf3", "Ke7")
     made = replace(made, had=views(value)[0], has=views(value)[1])
-    said = [bool(select(made, Memory(), "club", tone).claims) for tone in Tone]
-    assert said == [False, plain, True]
+    ply = made.before.ply()
+    for spoke_at, sparing in ((ply - 1, False), (ply - REST, value < DECIDED)):
+        memory = Memory(spoke_at=spoke_at)
+        said = [bool(select(made, memory, "club", tone).claims) for tone in Tone]
+        assert said == [sparing, True, True]
+    memory = Memory()
+    remember(memory, made, select(made, memory, "club"))
+    assert memory.spoke_at == ply
+    remember(memory, made, Selection())
+    assert memory.spoke_at == ply
+
+
+def test_a_refutation_is_told_when_it_is_played_if_its_reasons_were_not_told_before() -> None:
+    made = scene(UNSEARCHED, "r3k3/8/8/1N6/8/8/8/4K3 b q - 0 1", "Kd8", "Nc7", "Kxc7")
+    reply = step(made.after, made.follow[0])
+    fork = Fork(Unit(chess.KNIGHT, chess.C7, True), (Unit(chess.ROOK, chess.A8, False),))
+    causes = [AllowsMate(2, reply), Overlooks(reply, ()), Overlooks(reply, (fork,))]
+    for cause, told in zip(
+        [*causes, Allows(reply, (fork,))], (False, False, True, True), strict=True
+    ):
+        memory = Memory()
+        remember(memory, made, Selection((cause,), reply=(fork,)))
+        assert (fork in memory.said) is told
+
+
+GIVEN = "1r3rk1/6p1/3p1q1p/3P4/2QN1p2/2n4P/5PP1/R4RK1 b - - 1 27"
+
+
+def test_a_fork_may_win_back_what_was_given_for_it() -> None:
+    board = chess.Board(GIVEN)
+    for san in ("Qxd4", "Qxd4"):
+        board.push_san(san)
+    moves = [chess.Move.from_uci(uci) for uci in ("c3e2", "g1h2", "e2d4")]
+    last = board.peek()
+    forks = Scene(board, moves[0], tuple(moves[1:]), last=last, last_took=chess.QUEEN)
+    assert (pays(forks), pays(forks, whole=True)) == (True, False)
+    kept = replace(
+        forks, follow=(moves[1], chess.Move.from_uci("g8h8"), chess.Move.from_uci("a1a8"))
+    )
+    assert not pays(kept)
+
+
+def test_a_recapture_wins_nothing_back() -> None:
+    board = chess.Board("r3k3/1p6/2n5/8/8/5B2/8/4K3 w - - 0 1")
+    board.push_san("Bxc6+")
+    made = Scene(board, board.parse_san("bxc6"), (), last=board.peek(), last_took=chess.KNIGHT)
+    assert not pays(made)
 
 
 def test_two_slight_things_are_not_said_once_all_is_decided() -> None:
@@ -219,6 +266,18 @@ def test_what_people_marked_or_wrote_and_the_end_are_spoken_of() -> None:
     assert tones_of(tree, told) == [Tone.KEEN, Tone.PLAIN, Tone.SPARING, Tone.KEEN]
     turned = told._replace(values=(0.0, 0.0, 0.0, 0.7, 0.7))
     assert tones_of(tree, turned)[2] is Tone.KEEN
+
+
+def test_moves_that_change_something_are_spoken_of_unless_they_take_back() -> None:
+    tree = parse_game("1. e4 d5 2. exd5 Qxd5 3. Nc3 Qa5 *").tree
+    none = (Label.NONE,) * 6
+    told = Figures((0.0, 0.0, 0.06, 0.06, 0.0, 0.04, 0.04), none, None)
+    sparing, keen = Tone.SPARING, Tone.KEEN
+    assert tones_of(tree, told) == [sparing, keen, sparing, sparing, sparing, keen]
+    marked = told._replace(labels=(Label.INACCURACY, *none[1:]))
+    assert tones_of(tree, marked)[0] is keen
+    decided = told._replace(values=(0.9, 0.96, 0.9, 0.96, 0.9, 0.96, 0.9))
+    assert tones_of(tree, decided)[:5] == [sparing] * 5
 
 
 @pytest.mark.parametrize(("had", "said"), [(None, [1, 1, 1]), (-3, [0, 1, 1])])

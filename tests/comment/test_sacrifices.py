@@ -76,6 +76,18 @@ def test_what_only_looks_like_one_is_none(fen: str, line: str) -> None:
     assert found is None or found.aim == "back"
 
 
+# 17.Nd6+ is mate next move whether or not the knight is taken; of the rook nothing is offered.
+DECLINED = "2kr2n1/pppnqp2/6p1/4p2r/3BNP1p/3P1Q1P/P1P3B1/R5K1 w - - 0 17"
+LADDER = "7k/8/8/8/8/8/R7/1R4K1 w - - 0 1"
+
+
+def test_a_piece_that_had_better_not_be_taken_is_given_for_mate() -> None:
+    found = sacrifice(scene(DECLINED, "Nd6+ Kb8 Qxb7#", mate=1))
+    assert found is not None
+    assert (found.aim, found.piece.kind, found.moves) == ("mate", chess.KNIGHT, 1)
+    assert sacrifice(scene(LADDER, "Ra7 Kg8 Rb8#", mate=1)) is None
+
+
 def test_nothing_is_sacrificed_where_the_value_falls() -> None:
     one = scene(KNIGHT, CASES[0][1])
     assert one.has is not None

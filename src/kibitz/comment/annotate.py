@@ -21,6 +21,7 @@ from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, scenes_of
 from kibitz.comment.judge import (
+    DECIDED,
     MARKS,
     Evaluation,
     Label,
@@ -59,9 +60,10 @@ if TYPE_CHECKING:
 
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
-_COMMANDS = re.compile(r"\[%[^\]]*\]")  # in a comment: clocks, values, arrows
+COMMANDS = re.compile(r"\[%[^\]]*\]")  # in a comment: clocks, values, arrows
 MOST_REASONS = 2  # of a hint
 KNOWN = 6  # plies of a known opening from which on leaving it is worth words
+SWING = 0.05  # of White's chances in [-1, 1], from which on a move changes something
 
 
 class Words(NamedTuple):
@@ -167,14 +169,26 @@ def _analysis_of(
 def tones_of(tree: chess.pgn.Game, figures: Figures) -> list[Tone]:
     """How readily each move is spoken of.
 
-    A reader asks why where people gave a good mark, the game turned or it ends.
+    A reader asks why where people gave a good mark, the game turned or it ends, and of every move
+    that changes something, but for a recapture and between two decided positions.
     """
     turns, tones = turning_points(figures.values), list[Tone]()
+    board, taken_on = tree.board(), None
     for ply, node in enumerate(tree.mainline()):
-        keen = node.nags & {1, 3, 5} or ply in turns or node.is_end()
-        written = _COMMANDS.sub("", node.comment).strip()
+        changes = _changes(figures, ply) and node.move.to_square != taken_on
+        keen = node.nags & {1, 3, 5} or ply in turns or node.is_end() or changes
+        written = COMMANDS.sub("", node.comment).strip()
         tones.append(Tone.KEEN if keen else Tone.PLAIN if written else Tone.SPARING)
+        taken_on = node.move.to_square if board.is_capture(node.move) else None
+        board.push(node.move)
     return tones
+
+
+def _changes(figures: Figures, ply: int) -> bool:
+    """Whether a move is marked or swings the chances of a game that is open."""
+    had, has = figures.values[ply : ply + 2]
+    is_open = min(abs(had), abs(has)) < DECIDED
+    return is_open and (abs(had - has) >= SWING or figures.labels[ply] is not Label.NONE)
 
 
 def _said(

@@ -66,6 +66,7 @@ MUST_PAY = (
     *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
     *(tactic.TakesLoose, tactic.XRay),
 )
+HOW_MATED = (tactic.Mates, tactic.UsesPin)
 # What depends on a search is proved again by a deeper one.
 JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
 # Of these the first that holds is said, not the others.
@@ -90,6 +91,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Fails GivesUp",
         "Seventh TakesFile doubled_rooks",
         "PassedPawn PassedPawnAdvances connected_passed",
+        "Promotes underpromotes Runs Wins Nets",
         "opens_file OpensKing TakesFile strikes",
         "backward IsolatedPawn",
         "strikes escape_square",
@@ -117,6 +119,7 @@ class Memory:
     kinds: Counter[str] = field(default_factory=Counter)
     won_at: dict[bool, int] = field(default_factory=dict)  # ply of the last gain of each side
     replies: set[Step] = field(default_factory=set)  # refutations that were spoken of
+    spoke_at: int = -100  # ply of the last move that was spoken of
 
 
 def kind_of(claim: Claim) -> str:
@@ -124,13 +127,30 @@ def kind_of(claim: Claim) -> str:
     return claim.name if isinstance(claim, Feature) else type(claim).__name__
 
 
-def pays(scene: Scene) -> bool:
-    """Whether a move wins material by force, or mates; what wins a queen may cost a knight."""
+def pays(scene: Scene, whole: bool = False) -> bool:
+    """Whether a move wins material by force, or mates; what wins a queen may cost a knight.
+
+    It may be what was given to make the move possible, but for a recapture, and unless the
+    exchange as a `whole` is asked for.
+    """
     gain = force.gain(scene.before, scene.move)
     mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
     if mates or (gain is not None and gain > SURE_MATE):
         return True
-    return gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS)
+    if gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS):
+        return True
+    return not whole and gain is not None and gain >= LEAST_THREAT and _wins_back(scene)
+
+
+def _wins_back(scene: Scene) -> bool:
+    """Whether the line keeps what a move that is no recapture wins from here."""
+    takes_back = scene.last_took is not None and scene.last is not None
+    if takes_back and scene.last is not None and scene.last.to_square == scene.move.to_square:
+        return False
+    if len(scene.follow) < merit.LONG_ENOUGH:
+        return scene.has is None
+    least = balance(scene.before, scene.mover) + PAYS
+    return all(balance(board, scene.mover) >= least for board in scene.boards[-2:])
 
 
 def ranked(
@@ -146,21 +166,25 @@ def ranked(
         key=lambda entry: (-entry[0], entry[1]),
     )
     chosen: list[Claim] = []
-    paying: bool | None = None
     for weight, _, claim in weighed:
         if weight < (SECOND if chosen else least):
             continue
         if _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
-        if isinstance(claim, MUST_PAY):
-            paying = pays(scene) if paying is None else paying
-            if not paying:
-                continue
+        if isinstance(claim, MUST_PAY) and not _pays(claim, scene):
+            continue
         if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level, soft):
             continue
         if is_confirmed(claim, scene):
             chosen.append(claim)
     return chosen
+
+
+def _pays(claim: Claim, scene: Scene) -> bool:
+    whole = isinstance(claim, tactic.TakesLoose)
+    if ("pays", whole) not in scene.memo:
+        scene.memo["pays", whole] = pays(scene, whole)
+    return bool(scene.memo["pays", whole])
 
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
@@ -172,7 +196,7 @@ def is_confirmed(claim: Claim, scene: Scene) -> bool:
 
 def _is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, MUST_PAY):
-        return pays(scene.deeper)
+        return _pays(claim, scene.deeper)
     if isinstance(claim, merit.Parries) and claim.target is not None:
         pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
         deep = scene.searched_with(LAST_LOOK if pawn else 1)
@@ -249,10 +273,10 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if lasting and phase(scene.after) != "endgame":
         if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
             return False
-        if not (soft or isinstance(claim, changed.LosesCastling)) and is_sharp(scene):
+        if not (soft or _is_urgent(claim, scene)) and is_sharp(scene):
             return False
     if isinstance(claim, tactic.Mates):
-        return bool(claim.pattern or claim.guard)
+        return soft or bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
         obvious = scene.captured is not None and not claim.hard
         return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
@@ -275,6 +299,12 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def _is_urgent(claim: Claim, scene: Scene) -> bool:
+    """Whether something lasting matters at once: a pawn near its goal, or a king laid bare."""
+    bares = isinstance(claim, changed.OpensKing) and claim.white != scene.mover
+    return bares or isinstance(claim, (changed.LosesCastling, changed.PassedPawnAdvances))
 
 
 def is_advanced(pawn: Unit) -> bool:
@@ -311,8 +341,8 @@ def worth_saying(
 ) -> list[Claim]:
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
-        mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
-        return ranked(scene, [*springs(scene), *mates], memory, level)[:1]
+        how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
+        return ranked(scene, [*springs(scene), *how], memory, level, soft)[: min(2, most)]
     return ranked(scene, [*proved_of(scene), *asides(scene), *more], memory, level, soft)[:most]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Selection(NamedTuple):
 class Tone(IntEnum):
     """How readily a move is spoken of."""
 
-    SPARING = 0  # not where there is one slight thing to say, nor where all is decided or forced
+    SPARING = 0  # not where all is decided or forced, nor one slight thing soon after another
     PLAIN = 1  # wherever there is something to say
     KEEN = 2  # where a reader asks why: what is slight is said, too
 
@@ -52,7 +52,8 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if tone is Tone.KEEN and not chosen:
         chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
-    dull = LOUD if _is_dull(scene) else ALONE[level] if len(chosen) == 1 else 0.0
+    slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
+    dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
 
 
@@ -94,10 +95,23 @@ def _keeps(scene: Scene) -> list[Claim]:
 def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
     """Keep in mind what was said of a move, and of the reply to it."""
     _remember(memory, scene, chosen.claims)
+    memory.spoke_at = scene.before.ply() if chosen.claims else memory.spoke_at
     if chosen.reply:
-        _remember(memory, scene.other, chosen.reply)
+        _remember(memory, scene.other, list(said_of_reply(chosen)))
     causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
     memory.replies |= {claim.reply for claim in causes}
+
+
+def said_of_reply(chosen: Selection) -> Iterator[Claim]:
+    """What is told of the refutation; what is only known of it can be told when it is played."""
+    for cause in chosen.claims:
+        match cause:
+            case fault.Allows(why=why):
+                yield from why
+            case fault.Overlooks(why=why):
+                yield from why[:1]
+            case fault.EnPrise() | fault.Abandons():  # which name what is taken
+                yield from (claim for claim in chosen.reply if isinstance(claim, GAINS))
 
 
 def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
@@ -106,7 +120,7 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
         memory.kinds[kind_of(claim)] += 1
         if isinstance(claim, Feature):
             memory.once.add(f"{claim.name}.{claim.white}")
-        if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
+        if isinstance(claim, (*GAINS, tactic.Fork)):
             memory.won_at[scene.mover] = scene.before.ply()
 
 
@@ -219,9 +233,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         if not parried and prevents.proved(instead):
             mates = scene.other.after.is_checkmate()
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
-    gains = [
-        claim for claim in reply if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut))
-    ]
+    gains = [claim for claim in reply if isinstance(claim, (*GAINS, outcomes.ComesOut))]
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
         better = [avoids] if avoids.proved(instead.searched_with(LAST_LOOK)) else []
     return better
@@ -257,15 +269,17 @@ HARD = (
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
     fault.CastlesInto,
 )
+GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
+REST = 3  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
 CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 SOLID = (
-    *(merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss),
+    *(*GAINS, merit.MateIn, fault.AvoidsLoss),
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
 )
 

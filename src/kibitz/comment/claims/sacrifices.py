@@ -116,6 +116,8 @@ def sacrifice(scene: Scene) -> GivesUp | None:
     if mate is not None and -LONGEST_MATE <= mate < 0:
         took = scene.captured.worth if scene.captured else 0
         moves = longest_defence(scene.after, -mate) or 0
+        if piece is None and _is_en_prise(scene):
+            piece = scene.piece  # to take it allows the mate, too
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
     offer = _given_up(scene, piece)
@@ -135,6 +137,12 @@ def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
             return _with_aim(scene, piece, *material)
     offers = (_offered(scene, take) for take in _takes(scene))
     return next((offer for offer in offers if offer is not None), None)
+
+
+def _is_en_prise(scene: Scene) -> bool:
+    """Whether the piece that has moved can be taken for less than it is worth."""
+    takes = scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed])
+    return any(takes) and force.loss_on(scene.after, scene.landed) > 0
 
 
 def _takes(scene: Scene) -> list[chess.Move]:

@@ -441,5 +441,6 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Clears: Weights(0.4, 0.6, 0.7),
     Pins: Weights(0.7, 0.5, 0.3),
     UsesPin: Weights(0.7, 0.65, 0.45),
-    TakesLoose: Weights(0.8, 0.6, 0.35),
+    TakesLoose: Weights(0.86, 0.81, 0.35),
+    Promotes: Weights(0.55, 0.52, 0.43),
 }

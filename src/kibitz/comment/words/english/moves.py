@@ -40,6 +40,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Clears": ("clears the way for {piece}", "vacates {square} for {piece}"),
     "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
+    "Promotes": ("promotes the pawn", "brings the pawn to the last rank"),
     "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece} for nothing"),
     "GivesUp": ("sacrifices {gift}", "gives up {gift}"),
     "GivesUp.mate": ("gives up {piece} to force mate in {moves}",),

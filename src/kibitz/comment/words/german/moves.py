@@ -60,6 +60,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Clears": ("macht {piece:dem} den Weg frei", "räumt {square} für {piece:den}"),
     "Traps": ("fängt {piece:den}", "lässt {piece:dem} kein sicheres Feld"),
+    "Promotes": ("wandelt den Bauern um", "bringt den Bauern auf die letzte Reihe"),
     "TakesLoose": (
         "schlägt {piece:den}, {piece:welchen} nichts deckte",
         "schlägt {piece:den}, {piece:welcher} ungedeckt war",
