@@ -2,8 +2,8 @@
 
 table of commentary (fen_before, uci, fen_after, comment a row) -> settings -> verdicts -> rates
 
-`ideas` is about Kibitz's own comments: which ideas of a table of positions they speak of, and which
-they would where there are none.
+`ideas`, `puzzles` and `spoken` are about Kibitz's own comments: which ideas of a table of positions
+and which tags of puzzles they speak of, rightly or wrongly, and of which moves of games.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import chess
 from cyclopts import App, Parameter
@@ -22,7 +22,7 @@ from cyclopts import App, Parameter
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.comment.analyse import NODES as ANNOTATES
-from kibitz.comment.annotate import Style, annotate, scene_on
+from kibitz.comment.annotate import COMMANDS, Style, annotate, scene_on
 from kibitz.comment.check.verdict import (
     BEFORE,
     BEHIND,
@@ -47,6 +47,7 @@ from kibitz.position.board import Board
 from kibitz.position.pgn import Game, read_games
 from kibitz.search.limits import Limits
 from research.command import carry_out
+from research.tags import IDEAS_OF_TAGS, TAGS, tagged_in, tags_said
 
 app = App(
     name="commentary", help="How far kibitz check can be trusted.", result_action="return_value"
@@ -205,7 +206,7 @@ def spoken_in(game: Game, engine: Engine, nodes: int, *, blind: bool) -> Counter
     """Of a game that a person has annotated: kinds of moves, and whether we speak of them.
 
     The kinds are "all", "annotated" (with a mark or words) and "good" (with ! or !!). `blind` keeps
-    from us what the person thought.
+    from us what the person thought; then the name of an opening is a word on its move, too.
     """
     nodes_of, counts = list(game.tree.mainline()), Counter[tuple[str, bool]]()
     kinds = [["all"] for _ in nodes_of]
@@ -215,8 +216,9 @@ def spoken_in(game: Game, engine: Engine, nodes: int, *, blind: bool) -> Counter
         if blind:
             node.comment, node.nags = "", set()
     comments = annotate(game, engine, Style(limits=Limits(nodes=nodes))).comments
-    for comment, names in zip(comments, kinds, strict=True):
-        counts.update((name, bool(comment.text)) for name in names)
+    for node, comment, names in zip(nodes_of, comments, kinds, strict=True):
+        printed = blind and COMMANDS.sub("", node.comment).strip()
+        counts.update((name, bool(comment.text or printed)) for name in names)
     return counts
 
 
@@ -317,6 +319,57 @@ def spoken_command(
     rows = [(name, one["count"], one["of"], one["share"]) for name, one in facts.items()]
     emit(facts, as_json=json, table=columns(("moves", "spoken of", "of", "share"), rows))
     return 0
+
+
+@app.command(name="puzzles")
+def puzzles_command(
+    *tables: Annotated[Path, Parameter(help="Puzzles with tags, as Lichess's CSV.")],
+    puzzles: Annotated[int, Parameter(help="At most so many.")] = 400,
+    half: Literal["held", "build"] = "held",
+    seed: int = 1,
+    nodes: NodesFlag = ANNOTATES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Print how often what is printed on tagged puzzles has the tag's idea, and where it is none.
+
+    Each puzzle is annotated as a game of its own.
+    """
+    at_least(1, puzzles=puzzles, nodes=nodes)
+    drawn = tagged_in(tables, half, seed, puzzles)
+    counts: Counter[tuple[str, bool, bool]] = Counter()
+    style, shown = Style(limits=Limits(nodes=nodes)), progress("puzzles", total=len(drawn))
+    with (
+        Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine,
+        shown as bar,
+        graceful_stop() as stop,
+    ):
+        for puzzle in bar.over(drawn, stop):
+            said = tags_said(annotate(puzzle.game(), engine, style).comments)
+            counts.update((tag, tag in puzzle.tags, tag in said) for tag in TAGS)
+    emit_tags(counts, as_json=json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def emit_tags(counts: Mapping[tuple[str, bool, bool], int], *, as_json: bool) -> None:
+    """Print for each tag the puzzles that have it, said or silent, and those wrongly named."""
+    rows = [
+        (tag, counts[tag, True, True], counts[tag, True, False], counts[tag, False, True], rest)
+        for tag in TAGS
+        for rest in [counts[tag, False, True] + counts[tag, False, False]]
+    ]
+    said, silent = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    strict = [row for row in rows if row[0] in IDEAS_OF_TAGS]
+    facts = {
+        "said": _share(said, said + silent),
+        "wrong": _share(sum(row[3] for row in strict), sum(row[4] for row in strict)),
+    }
+    names = ("tag", "said", "silent", "named without the tag", "of the rest")
+    tags = [dict(zip(names, row, strict=True)) for row in rows]
+    sums = [
+        (name, share["count"], share["of"], share["share"], "") for name, share in facts.items()
+    ]
+    emit({**facts, "tags": tags}, as_json=as_json, table=columns(names, [*rows, *sums]))
 
 
 @app.command(name="labelled")

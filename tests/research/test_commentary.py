@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import chess
 import pytest
 
+from kibitz.comment.claims.claim import Step
+from kibitz.comment.claims.faults import Allows, Better
+from kibitz.comment.claims.merits import MateIn
+from kibitz.comment.claims.tactical import Fork, Mates
+from kibitz.comment.facts import Unit
+from kibitz.comment.words.speaker import Comment
 from research.command import carry_out
 from research.commentary import app, compared, labelled_of, rows_of
+from research.tags import TAGS, tagged_in, tags_said
 
 LABELS = Path(__file__).parents[1] / "comment" / "labelled.tsv"
 TABLE = Path(__file__).parents[3] / "shared" / "data" / "annotated" / "commentary_clear.tsv"
@@ -50,3 +58,39 @@ def test_rates_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert facts["precision_of_false"]["count"] == 1 == facts["recall_of_true"]["count"]
     table.write_text("game\tply\nx\t1\n")
     assert carry_out(app, ["human", str(table)]) == 2
+
+
+# A fork of king and rook after the other side's blunder, and a mate.
+PUZZLES = """PuzzleId,FEN,Moves,Themes
+a,4k3/8/8/8/8/2n5/8/R5K1 w - - 0 1,g1h2 c3b1,fork short
+b,6k1/p4ppp/8/8/8/8/5PPP/4R1K1 b - - 0 1,a7a6 e1e8,backRankMate mateIn1 oneMove
+c,6k1/p4ppp/8/8/8/8/5PPP/4R1K1 b - - 0 1,a7a6 e1e8,endgame
+"""
+
+
+def test_tags_are_in_the_words_of_what_is_said() -> None:
+    reply = Step(chess.Move.from_uci("a1a8"), "2.Ra8#")
+    knight, rook = Unit(chess.KNIGHT, chess.C7, True), Unit(chess.ROOK, chess.A8, False)
+    fork = Fork(knight, (rook,))
+    said = [Comment("", (Allows(reply, (fork,)),)), Comment("", (MateIn(2),))]
+    assert tags_said(said) == {"fork", "mateIn3"}
+    assert tags_said([Comment("", (Better(reply, (fork,)),)), Comment()]) == set()
+    assert tags_said([Comment("", (fork,)), Comment("", (Mates("back rank"),))]) == {
+        "backRankMate",
+        "mateIn1",
+    }
+    assert all(TAGS.values())
+
+
+def test_tags_of_puzzles_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "puzzles.csv"
+    table.write_text(PUZZLES)
+    halves = [tagged_in([table], half, 1, 9) for half in ("held", "build")]
+    assert sorted(len(half) for half in halves) in ([0, 2], [1, 1])
+    half = "held" if any("mateIn1" in one.tags for one in halves[0]) else "build"
+    words = ["puzzles", str(table), "--half", half, "--nodes", "100", "--network", "material"]
+    assert carry_out(app, [*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    rows = {row["tag"]: row for row in facts["tags"]}
+    assert (rows["backRankMate"]["said"], rows["mateIn1"]["said"]) == (1, 1)
+    assert facts["wrong"]["count"] == 0
