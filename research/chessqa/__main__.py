@@ -15,7 +15,7 @@ from cyclopts import App, Parameter
 
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
-from kibitz.core.errors import InputError
+from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.log import graceful_stop, progress
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
@@ -90,6 +90,7 @@ def _counted(rows: Iterable[Row], is_one: Callable[[Row], bool]) -> Iterator[tup
 def answer(
     folder: Annotated[Path, Parameter(help="Folder of ChessQA's five files.")],
     *,
+    only: Annotated[tuple[str, ...], Parameter(help="Categories; all by default.")] = (),
     nodes: Annotated[int, Parameter(help="Nodes for a tactic.")] = 200_000,
     judgement_nodes: Annotated[int, Parameter(help="Nodes for a judgement.")] = 400_000,
     network: NetworkFlag = AUTODISCOVER,
@@ -97,7 +98,10 @@ def answer(
 ) -> int:
     """Answer all five categories from facts, claims and searches, one question at a time."""
     at_least(1, nodes=nodes, judgement_nodes=judgement_nodes)
-    questions = {name: rows_of(folder, name) for name in FILES}
+    for name in only:
+        if name not in FILES:
+            raise InputError("no such category", value=name, fix=did_you_mean(name, FILES))
+    questions = {name: rows_of(folder, name) for name in only or FILES}
     right, asked = Counter[str](), Counter[str]()
     shown = progress("chessqa", total=sum(map(len, questions.values())))
     with (

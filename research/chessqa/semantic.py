@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,8 +20,20 @@ import numpy as np
 from kibitz.comment.check.readers import PLAYED, side_of
 from kibitz.comment.check.statements import parsed
 from kibitz.comment.check.verdict import Setting, judge
-from kibitz.comment.facts import balance, phase
+from kibitz.comment.claims.claim import passed
+from kibitz.comment.facts import (
+    balance,
+    doubled_files,
+    has_bishop_pair,
+    is_isolated,
+    is_open,
+    is_passed,
+    phase,
+    played,
+    units,
+)
 from kibitz.comment.force import loss_on
+from kibitz.comment.openings import opening_of
 
 Value: TypeAlias = Callable[[chess.Board], float]  # of a position, for White, in [-1, 1]
 
@@ -47,12 +59,23 @@ FEATURES = (
         "pawn move",
     ),
     *("sacrifice", "standing", "exchange", "attack", "queens", "is loose", "words"),
+    *("on the board", "not on the board", "other side's kind", "early", "late", "result"),
+    *("opening's name", "goes back", "goes forward", "develops", "king moves", "within reach"),
 )
 # Fitted by `python -m research.chessqa fit`.
 WEIGHTS = (
-    *(1.45, -1.42, 0.89, -1.49, 1.44, 0.39, 1.29, -1.03, 1.32, -1.02, 0.5, 1.36, 0.31, -0.07, 1.03),
-    *(0.17, 0.1, 0.25, -0.37, 0.55, -0.7, -0.24, 0.41, 0.6, 0.02, 0.26, 0.02, 0.14, -0.28),
+    *(1.28, -1.43, 0.83, -1.33, 0.98, -0.14, 1.19, -1.55, 1.25, -0.99, 0.5, 1.31, 0.4, -0.08, 1.08),
+    *(0.23, 0.1, 0.24, -0.38, 0.56, -0.87, -0.22, 0.38, 0.56, 0.01, 0.21, 0.04, 0.02, -0.29, 0.49),
+    *(-0.67, -0.58, 0.09, 0.14, 0.15, 0.9, 0.12, 0.2, 0.38, 0.04, 1.08),
 )
+
+
+def has_opposite_bishops(board: chess.Board) -> bool:
+    """Whether each side has one bishop, on squares of different colours."""
+    own, their = (board.pieces_mask(chess.BISHOP, side) for side in chess.COLORS)
+    one_each = own.bit_count() == 1 == their.bit_count()
+    return one_each and bool(own & chess.BB_LIGHT_SQUARES) != bool(their & chess.BB_LIGHT_SQUARES)
+
 
 _KINDS = {kind: chess.PIECE_NAMES[kind] for kind in chess.PIECE_TYPES}
 _SQUARE = re.compile(r"(?<![\w-])[a-h][1-8](?![\w-])")
@@ -85,6 +108,10 @@ def features(text: str, before: chess.Board, move: chess.Move, value: Value) -> 
             *_of_places(low, before, after, move),
             *_of_worth(low, words, before, after, value),
             min(len(words), 100) / 100,
+            *_of_notions(low, after),
+            *_of_time(low, words, after),
+            *_of_manner(words, before, move),
+            _within_reach(text, before, after),
         ],
         float,
     )
@@ -105,10 +132,15 @@ def _of_moves(text: str, before: chess.Board, after: chess.Board, move: chess.Mo
     squares = {chess.parse_square(one) for one in _SQUARE.findall(text)}
     legal = illegal = 0
     goals = {chess.parse_square(one[-2:]) for one in re.findall(r"[KQRBN]x?[a-h][1-8]", text)}
+    boards = [after, before]  # and those that the moves named lead to, the last first
+    boards += [board for board in map(passed, (after, before)) if board is not None]
     for found in list(PLAYED.finditer(text))[:6]:
         san = re.sub(r"^[\d.\s]+", "", found[0])
-        possible = any(parsed(board, san) is not None for board in (before, after))
-        legal, illegal = legal + possible, illegal + (not possible)
+        moves = ((board, parsed(board, san)) for board in boards)
+        at, made = next((pair for pair in moves if pair[1] is not None), (None, None))
+        legal, illegal = legal + (made is not None), illegal + (made is None)
+        if at is not None and made is not None:
+            boards.insert(0, played(at, made))
     return [
         float(move.to_square in squares | goals),
         float(move.from_square in squares),
@@ -196,6 +228,140 @@ def _of_worth(
         (float("queen" in low) + bool(words & {"queens"})) * (1.0 if heavy else -1.0),
         float(loose and "protect" in low),
     ]
+
+
+_LONG: int = chess.BB_B2 | chess.BB_G2 | chess.BB_B7 | chess.BB_G7  # of a fianchetto
+# What a text may name, and whether a position has it.
+_NOTIONS: tuple[tuple[str, Callable[[chess.Board], bool]], ...] = (
+    (r"pass(?:ed|er)[\s-]?(?:\w+\s)?pawn|passer", lambda board: any(_passed(board))),
+    (r"isolated|isolani", lambda board: any(_isolated(board))),
+    (
+        r"doubled (?:\w-)?pawn",
+        lambda board: any(doubled_files(board, side) for side in chess.COLORS),
+    ),
+    (
+        r"bishop pair|pair of bishops|two bishops",
+        lambda board: any(has_bishop_pair(board, side) for side in chess.COLORS),
+    ),
+    (r"opposite[\s-]colou?r(?:ed)? bishop|bishops of opposite", has_opposite_bishops),
+    (r"open (?:\w-)?file", lambda board: any(is_open(board, file) for file in range(8))),
+    (
+        r"\b(?:un)?pin(?:s|ned|ning)?\b",
+        lambda board: any(
+            board.is_pinned(side, piece.square)
+            for side in chess.COLORS
+            for piece in units(board, side)
+        ),
+    ),
+    (r"fianchett", lambda board: bool(board.bishops & _LONG)),
+    (r"back[\s-]rank", lambda board: bool(board.rooks | board.queens)),
+    (
+        r"promot|queening|underpromot",
+        lambda board: (
+            bool(
+                board.pawns
+                & (chess.BB_RANK_2 | chess.BB_RANK_7 | chess.BB_RANK_3 | chess.BB_RANK_6)
+            )
+            and phase(board) == "endgame"
+        ),
+    ),
+    (r"opposition|zugzwang|stalemate", lambda board: phase(board) == "endgame"),
+    (
+        r"uncastled|king (?:is )?(?:still )?(?:stuck )?in the cent",
+        lambda board: bool(board.kings & (chess.BB_FILE_D | chess.BB_FILE_E)),
+    ),
+    (r"light[\s-]squared? bishop", lambda board: bool(board.bishops & chess.BB_LIGHT_SQUARES)),
+    (r"dark[\s-]squared? bishop", lambda board: bool(board.bishops & chess.BB_DARK_SQUARES)),
+    (r"\brooks\b", lambda board: board.rooks.bit_count() > 2),
+    (r"minor pieces", lambda board: (board.knights | board.bishops).bit_count() > 1),
+    (r"pawn ending|pawn endgame", lambda board: not board.queens),
+    (r"rook ending|rook endgame", lambda board: bool(board.rooks) and not board.queens),
+)
+_EARLY = {
+    *("theory", "theoretical", "book", "novelty", "opening", "variation", "gambit", "defence"),
+    *("defense", "popular", "repertoire", "development", "developing", "develop", "develops"),
+    *("develop", "castle", "castling", "castled", "mainline", "transpose", "transposes", "modern"),
+}
+_LATE = {
+    *("resign", "resigned", "resigns", "technique", "convert", "conversion", "endgame", "ending"),
+    *("endings", "trouble", "winning", "drawn", "draw", "promote", "promotion", "passed"),
+    *("hopeless", "finish", "final", "finally", "decisive", "control"),
+}
+_RESULT = re.compile(r"\b(resign\w*|hopeless|winning|wins|won|lost|losing|decisive|decided)\b")
+_DRAW = re.compile(r"\b(draw\w*|equal\w*|balanced?|level)\b")
+_NAMES = re.compile(
+    r"\b(sicilian|french|caro|slav|najdorf|dragon|sveshnikov|scheveningen|taimanov|spanish|lopez|"
+    r"berlin|italian|scotch|petroff|petrov|philidor|vienna|king's gambit|queen's gambit|catalan|"
+    r"grunfeld|gr\u00fcnfeld|nimzo|benoni|benko|dutch|english|reti|r\u00e9ti|pirc|alekhine|"
+    r"scandinavian|king's indian|queen's indian|london|trompowsky|evans|breyer|marshall|winawer|"
+    r"cent(?:er|re) game|cent(?:er|re) gambit|bogo|budapest|modern|four knights|two knights)\b"
+)
+
+
+def _passed(board: chess.Board) -> Iterator[bool]:
+    return (is_passed(board, square, side) for side, square in _pawns(board))
+
+
+def _isolated(board: chess.Board) -> Iterator[bool]:
+    return (is_isolated(board, square, side) for side, square in _pawns(board))
+
+
+def _pawns(board: chess.Board) -> Iterator[tuple[bool, int]]:
+    return ((side, square) for side in chess.COLORS for square in board.pieces(chess.PAWN, side))
+
+
+def _of_notions(low: str, after: chess.Board) -> list[float]:
+    """How many notions that are named the board has, and has not; pieces of a side it has not."""
+    named = [has(after) for form, has in _NOTIONS if re.search(form, low)]
+    missing = 0
+    for side, word in re.findall(
+        r"\b(white|black)(?:'s)?\s+(?:\w+[\s-]){0,2}?(queen|rook|bishop|knight)s?\b", low
+    ):
+        missing += not after.pieces_mask(chess.PIECE_NAMES.index(word), side == "white")
+    return [float(min(sum(named), 3)), float(min(len(named) - sum(named), 3)), float(missing)]
+
+
+def _of_time(low: str, words: set[str], after: chess.Board) -> list[float]:
+    """Whether words of the early game, of the late one, and of results agree with the position."""
+    stage = max(-1.0, min(1.0, (after.fullmove_number - 18) / 12))
+    opening = opening_of(after)
+    name = opening.name.lower() if opening else ""
+    named = {word.replace("center", "centre") for word in _NAMES.findall(low)}
+    is_named = any(word.split()[0] in name.replace("center", "centre") for word in named)
+    return [
+        -stage * min(3, len(words & _EARLY)),
+        stage * min(3, len(words & _LATE)),
+        stage * bool(_RESULT.search(low) or _DRAW.search(low)),
+        len(named) and (1.0 if is_named else -max(0.0, stage) - 0.5 * bool(name)),
+    ]
+
+
+def _of_manner(words: set[str], before: chess.Board, move: chess.Move) -> list[float]:
+    """Whether it is said to go back or forward, to develop, or to be the king's, as it is."""
+    sign = 1 if before.turn else -1
+    ranks = sign * ((move.to_square >> 3) - (move.from_square >> 3))
+    kind = before.piece_type_at(move.from_square)
+    home = move.from_square >> 3 == (0 if before.turn else 7)
+    minor = kind in (chess.KNIGHT, chess.BISHOP)
+    back = bool(words & {"retreat", "retreats", "back", "returns", "withdraws", "retreating"})
+    forth = bool(words & {"advance", "advances", "push", "pushes", "thrust", "break", "breaks"})
+    develops = bool(words & {"develops", "developing", "develop", "development"})
+    king = bool(words & {"king", "kings"})
+    return [
+        back * (1.0 if ranks < 0 else -0.4),
+        forth * (1.0 if kind == chess.PAWN and ranks > 0 else -0.3),
+        develops * (1.0 if minor and home else -0.3),
+        king * (1.0 if kind == chess.KING else 0.0),
+    ]
+
+
+def _within_reach(text: str, before: chess.Board, after: chess.Board) -> float:
+    """Which share of the squares that are named the piece that moves attacks, leaves or enters."""
+    move = after.peek()
+    squares = [chess.parse_square(name) for name in _SQUARE.findall(text)]
+    reach = after.attacks(move.to_square) | before.attacks(move.from_square)
+    near = reach | {move.from_square, move.to_square}
+    return sum(square in near for square in squares) / max(1, len(squares))
 
 
 def chosen(options: Sequence[str], before: chess.Board, move: chess.Move, value: Value) -> int:

@@ -839,6 +839,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("guard", r"removes the|, which guarded", guard_taken),
     ("loose", r"which nothing guarded|for nothing(?! guards)", loose),
     (
+        "promotes",
+        r"promotes the pawn|brings the pawn to the last rank",
+        lambda at, _: at.move.promotion is not None,
+    ),
+    (
         "passed",
         r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn",
         lambda at, t: passed(at.after, square_in(t), at.mover),
