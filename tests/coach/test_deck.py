@@ -38,7 +38,7 @@ from kibitz.coach.train import (
 )
 from kibitz.comment.judge import Evaluation, value_of
 from kibitz.comment.words.languages import ENGLISH, Code
-from kibitz.core.errors import MissingExtraError
+from kibitz.core.errors import DamagedFileError, MissingExtraError
 from kibitz.core.log import Stop
 from kibitz.engine import Engine
 from kibitz.position.board import Board
@@ -260,6 +260,46 @@ def test_the_answer_is_told_after_the_try(database: Database) -> None:
     assert "It is mate." in text
     assert "You played 3.Nf3. It lets the king go." in text
     assert "https://lichess.org/00000001" in text
+
+
+def test_a_reason_is_said_once(database: Database) -> None:
+    add_items(database)
+    ((content,),) = database.rows("SELECT content FROM items")
+    told = content.replace("It lets the king go.", "Instead, 3.Qxe5# mates.")
+    database.write("UPDATE items SET content = ?", (told,))
+    text = "\n".join(session(database, ["solution"])[0])
+    assert "3.Qxe5# mates" in text
+    assert "It is mate." not in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('{"ply"', "{", "item 1: "),
+        ('"fen":"', '"fen":"x', "item 1: invalid character"),
+        ("h5e5", "h5a1", "item 1: illegal"),
+        ('"good":[["h5e5","mate",1]]', '"good":[]', "item 1: no move is right"),
+        ("e8e7", "e8e6", "item 1: illegal"),
+    ],
+)
+def test_items_that_nobody_has_written_so(
+    database: Database, before: str, after: str, said: str
+) -> None:
+    add_items(database)
+    database.write("UPDATE items SET content = replace(content, ?, ?)", (before, after))
+    with pytest.raises(DamagedFileError) as refused:
+        due_items(database, "own", NOW, new=10)
+    assert f"a damaged database ({said}" in str(refused.value)
+
+
+@pytest.mark.parametrize("card", ["{", '{"card_id": 1}', "[]"])
+def test_an_answer_that_nobody_has_written_so(database: Database, card: str) -> None:
+    add_items(database)
+    database.write("UPDATE items SET card = ?", (card,))
+    (stored,) = due_items(database, "own", NOW, new=10)
+    with pytest.raises(DamagedFileError, match="what was answered to item 1"):
+        record(database, stored, GOOD, 20, NOW)
+    assert database.count("reviews") == 0
 
 
 def test_nothing_is_asked_where_no_answer_can_be_kept(

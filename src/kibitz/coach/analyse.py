@@ -16,7 +16,7 @@ from typing import NamedTuple
 import chess
 import msgspec
 
-from kibitz.coach.database import WHITE, Database, View
+from kibitz.coach.database import WHITE, Database, StoredGame, View
 from kibitz.coach.deck import LINES, Engines, Item, items_of
 from kibitz.comment.analyse import AGAIN, REMEMBERED, SMALL_TABLE, Searches
 from kibitz.comment.judge import Evaluation, in_hindsight, label
@@ -123,7 +123,7 @@ def analyse_games(
     study = replace(study, network=chosen(study.network))  # the same in every process
     query = "id NOT IN (SELECT game FROM analyses)"
     waiting = list(database.games(query))[::-1][:most]
-    tasks = (Task(number, game.side == WHITE, game.pgn) for number, game in waiting)
+    tasks = (_task(database, number, game) for number, game in waiting)
     done, needs = 0, files_of(study.network)
     try:
         with progress("games", total=len(waiting)) as bar:
@@ -135,6 +135,11 @@ def analyse_games(
     finally:
         end_analyst()
     return done
+
+
+def _task(database: Database, number: int, game: StoredGame) -> Task:
+    database.tree(number, game)  # damage is named before anything is searched
+    return Task(number, game.side == WHITE, game.pgn)
 
 
 def _until(tasks: Iterator[Task], stop: Stop) -> Iterator[Task]:

@@ -15,7 +15,7 @@ import chess
 import chess.pgn
 import chess.svg
 
-from kibitz.coach.train import Stored, score_text, title_of
+from kibitz.coach.train import Stored, reason_apart, score_text, title_of
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.files import atomic_write, write_bytes
 from kibitz.position.pgn import text_of
@@ -56,7 +56,7 @@ def answers(stored: Stored) -> list[str]:
 
 def reason(stored: Stored) -> str:
     """Why the best move is good and the one made is not."""
-    return " ".join(filter(None, (stored.item.why, stored.item.wrong)))
+    return " ".join(filter(None, (reason_apart(stored.item), stored.item.wrong)))
 
 
 def _with_score(stored: Stored) -> str:

@@ -12,17 +12,21 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+import chess.pgn
 import msgspec
 
-from kibitz.core.errors import DamagedFileError, FileError, InputError
+from kibitz.core.errors import DamagedFileError, FileError, InputError, KibitzError
 from kibitz.core.files import data_folder, named_failures, newer_format
+from kibitz.position.pgn import parse_game
 
 APPLICATION = 0x6B62636F  # how SQLite tells our files from those of others
 SCHEMA = 1
 PATIENCE = 10.0  # seconds that a writer waits for another one
 WHITE, BLACK = 0, 1
+YEAR_10000 = 253_402_300_800  # seconds since 1970
+_MOVE = "^([a-h][1-8][a-h][1-8][nbrqNBRQ]?)?$"
 _TABLES = """
 CREATE TABLE players (name TEXT PRIMARY KEY COLLATE NOCASE);
 CREATE TABLE games (
@@ -72,10 +76,10 @@ class StoredGame(NamedTuple):
 
     site: str  # lichess, chesscom or file
     site_id: str  # what the site calls it, or a digest of its moves
-    played: int  # seconds since 1970, UTC; 0 if unknown
+    played: Annotated[int, msgspec.Meta(ge=0, lt=YEAR_10000)]  # seconds since 1970, UTC; 0: unknown
     white: str
     black: str
-    side: int  # the player's: WHITE or BLACK
+    side: Annotated[int, msgspec.Meta(ge=WHITE, le=BLACK)]  # the player's
     result: str  # 1-0, 0-1, 1/2-1/2 or *
     white_rating: int | None
     black_rating: int | None
@@ -111,7 +115,7 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     kind: Literal["cp", "mate"]
     amount: int
-    best: str = ""  # move, UCI
+    best: Annotated[str, msgspec.Meta(pattern=_MOVE)] = ""  # UCI
     second: float | None = None  # value of the second best move
     then: tuple[str, ...] = ()  # what follows the best move
 
@@ -193,18 +197,35 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
+            if "decode" in str(error):  # a text that is no UTF-8 any more; it may be a long one
+                raise self.damaged(str(error).partition(" with text")[0]) from error
             raise self._failure(str(error)) from error
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
                 raise
-            fix = "put it aside, or bring back a copy; what sites have can be fetched again"
-            what = f"a damaged database ({' '.join(str(error).split())})"
-            raise DamagedFileError(what, value=str(self.path), fix=fix) from error
+            raise self.damaged(str(error)) from error
+
+    @contextmanager
+    def intact(self, what: str) -> Iterator[None]:
+        """Have contents that are not as they were written say so: SQLite has no checksums."""
+        try:
+            yield
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+            reason = error.what if isinstance(error, KibitzError) else error
+            raise self.damaged(f"{what}: {reason}") from error
+
+    def damaged(self, reason: str) -> DamagedFileError:
+        """The error for a file whose content is not what was written."""
+        fix = "put it aside, or bring back a copy; what sites have can be fetched again"
+        what = f"a damaged database ({' '.join(reason.split())})"
+        return DamagedFileError(what, value=str(self.path), fix=fix)
 
     def _failure(self, reason: str) -> FileError:
         fix = "is it a folder, or read-only? give another --database"
         if "locked" in reason or "busy" in reason:
             fix = "another process writes to it; try again when it has ended"
+        elif "no such" in reason:
+            fix = "a part of it is missing: put it aside, or bring back a copy"
         elif "full" in reason:
             fix = "make room and repeat the command; what was finished is kept"
         elif "disk I/O" in reason:
@@ -257,7 +278,19 @@ class Database:
         """Numbers and games, the earliest first."""
         query = f"SELECT id, {_COLUMNS} FROM games WHERE {where} ORDER BY played, id"
         for number, *columns in self.rows(query, values):
-            yield number, StoredGame(*columns)
+            with self.intact(f"game {number}"):
+                game = msgspec.convert(columns, StoredGame, strict=False)
+                if not 0 < len(game.moves) == (len(game.keys) - 8) / 4:
+                    raise ValueError("no position behind each move")
+            yield number, game
+
+    def tree(self, number: int, game: StoredGame) -> chess.pgn.Game:
+        """The moves, comments and variations of a game."""
+        with self.intact(f"game {number}"):
+            tree = parse_game(game.pgn).tree
+            if sum(1 for _ in tree.mainline()) != game.plies:
+                raise ValueError(f"not its {game.plies} moves")
+        return tree
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -276,7 +309,8 @@ class Database:
         """What was seen of the positions of a game; empty if it is not analysed."""
         with self.named():
             text = self.value("SELECT views FROM analyses WHERE game = ?", (game,))
-        return [] if text is None else msgspec.json.decode(text, type=list[View])
+        with self.intact(f"the analysis of game {game}"):
+            return [] if text is None else msgspec.json.decode(text, type=list[View])
 
     def copy_to(self, path: Path) -> None:
         """Write a whole copy, even while others write; a file that is there is refused."""

@@ -75,6 +75,21 @@ class Item(msgspec.Struct, frozen=True):
     themes: tuple[str, ...] = ()
     language: Code = "en"  # of why and wrong
 
+    def __post_init__(self) -> None:
+        """Refuse an item, of a file for one, that could not be asked."""
+        board = self.board()
+        if not self.good:
+            raise ValueError("no move is right")
+        for moves in (
+            [self.played],
+            *([good.move] for good in self.good),
+            self.line,
+            self.refutation,
+        ):
+            board.variation_san([chess.Move.from_uci(move) for move in moves])
+        if self.before and self.last:
+            chess.Board(self.before, chess960=True).parse_uci(self.last)
+
     @property
     def position(self) -> str:
         """The same for the same position, however the game came to it."""

@@ -27,7 +27,7 @@ from kibitz.engine.people import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import parse_game, seconds_of
+from kibitz.position.pgn import seconds_of
 from kibitz.search.report import Score
 
 SERIOUS = 0.1  # points that a move costs, from which on it is a mistake (Lichess's limit)
@@ -128,11 +128,26 @@ def points_of(view: View) -> float:
 def played_games(database: Database) -> Iterator[Played]:
     """The games that are analysed."""
     for number, game in database.games("id IN (SELECT game FROM analyses)"):
-        yield _played(number, game, database.views(number))
+        tree, views = database.tree(number, game), database.views(number)
+        with database.intact(f"the analysis of game {number}"):
+            _check(tree, views)
+        yield _played(number, game, tree, views)
 
 
-def _played(number: int, game: StoredGame, views: Sequence[View]) -> Played:
-    white, tree = game.side == WHITE, parse_game(game.pgn).tree
+def _check(tree: chess.pgn.Game, views: Sequence[View]) -> None:
+    """Refuse views that are not those of the positions."""
+    board = tree.board()
+    moves = list(tree.mainline_moves())
+    if len(views) != len(moves) + 1:
+        raise ValueError(f"{len(views)} positions, not {len(moves) + 1}")
+    for view, move in zip(views, moves, strict=False):
+        if view.best and not board.is_legal(chess.Move.from_uci(view.best)):
+            raise ValueError(f"{view.best} is not legal")
+        board.push(move)
+
+
+def _played(number: int, game: StoredGame, tree: chess.pgn.Game, views: Sequence[View]) -> Played:
+    white = game.side == WHITE
     board, lapses, clocks = tree.board(), list[Lapse](), _clocks(tree, game.control)
     chances = list[Chance]()
     ending, expected, last_mistake = "", 0.0, -1_000

@@ -48,7 +48,8 @@ def stored_items(
         " ORDER BY games.played DESC, items.game DESC, items.ply"
     )
     for number, content, game, card, due in database.rows(query, (deck, *values)):
-        item = msgspec.json.decode(content, type=Item)
+        with database.intact(f"item {number}"):
+            item = msgspec.json.decode(content, type=Item)
         ((_, played),) = database.games("id = ?", (game,))
         yield Stored(number, item, played, card, due)
 
@@ -103,7 +104,10 @@ def record(database: Database, stored: Stored, grade: int, seconds: float, now: 
     need_scheduler()
     import fsrs
 
-    card = fsrs.Card.from_json(stored.card) if stored.card else fsrs.Card(card_id=stored.number)
+    card = fsrs.Card(card_id=stored.number)
+    if stored.card:
+        with database.intact(f"what was answered to item {stored.number}"):
+            card = fsrs.Card.from_json(stored.card)
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     scheduler = fsrs.Scheduler(enable_fuzzing=False)
     card, _ = scheduler.review_card(card, fsrs.Rating(grade), moment)
@@ -208,11 +212,18 @@ def explained(
     others = [notation(board.san(good.move)) for good in item.good[1:]]
     if others:
         yield texts["others"].format(moves=", ".join(others))
-    if item.why:
+    if reason_apart(item, language):
         yield item.why
     played = notation(numbered(board, board.parse(item.played)))
     yield f"{texts[item.deck].format(move=played)} {item.wrong}".strip()
     yield title_of(stored.game)
+
+
+def reason_apart(item: Item, language: Language = ENGLISH) -> str:
+    """Why the best move is good, unless the words about the mistake say so."""
+    board = board_of(item)
+    best = language.notation(numbered(board, board.parse(item.good[0].move)))
+    return "" if best in item.wrong else item.why
 
 
 def score_text(item: Item, good: Good, language: Language = ENGLISH) -> str:
