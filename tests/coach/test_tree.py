@@ -331,3 +331,21 @@ def test_the_command(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*words, "--side", "white", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["leaves"][0]["move"] == "Bc4"
     assert main(words) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.pgn", "--side", "white"], "only your own games have a colour"),
+        (["a.tree", "--database", "games.db"], "only your own games have a colour"),
+        (["a.bin", "b.pgn"], "a Polyglot book is only looked into"),
+        (["a.BIN", "-o", "b.tree"], "a Polyglot book is only looked into"),
+        (["a.pgn", "--repertoire", "b.pgn", "--side", "white"], "your own games alone"),
+        (["--repertoire", "b.pgn", "--side", "white", "-o", "a.tree"], "your own games alone"),
+    ],
+)
+def test_what_would_not_be_used_is_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["coach", "tree", *words]) == 2
+    assert said in capsys.readouterr().err

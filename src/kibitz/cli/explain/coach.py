@@ -38,6 +38,7 @@ DatabaseFlag: TypeAlias = Annotated[
 DeckFlag: TypeAlias = Annotated[
     DeckName, Parameter(help="Your mistakes, or those that your opponents got away with.")
 ]
+OF_PLAYER = {"new", "there already", "not wanted", "without moves"}  # what is counted of own games
 LOW_PRIORITY = 10  # niceness: everything else on the machine comes first
 
 
@@ -70,6 +71,9 @@ def add(
     """
     if not sources:
         raise InputError("no games named", fix="lichess:NAME, chesscom:NAME or PGN files")
+    names = [name.strip() for name in player]
+    if "" in names:
+        raise InputError("--player", value="", fix="give the name that is in the games")
     accounts = [account_of(source, server) for source in sources]
     files = [
         existing(place(source))
@@ -83,12 +87,15 @@ def add(
         _worked_on(games, "add"),
         progress("games") as bar,
     ):
-        for name in player:
+        for name in names:
             games.add_name(name)
         for account in filter(None, accounts):
             fetch(account, games, wanted, stop, bar, added)
         if files:
             add_files(games, files, wanted, stop, added)
+        if files and not added.keys() & OF_PLAYER:
+            told = ", ".join(games.names())
+            say(f"no game of {told}: give --player as the tags White and Black have it")
         counts = {name.replace(" ", "_"): count for name, count in sorted(added.items()) if count}
         emit(counts | {"games": games.count("games")}, as_json=json)
     if stop.requested:

@@ -61,14 +61,24 @@ def tree(
     With --repertoire: where you leave it, and where it leaves you without an answer.
     """
     at_least(1, plies=plies, fewest=fewest, workers=workers)
+    book = next((file for file in files if file.suffix.lower() == BOOK), None)
+    if book is not None and (files[1:] or output):
+        fix = "name it alone, without --output"
+        raise InputError("a Polyglot book is only looked into", value=str(book), fix=fix)
+    if repertoire is not None and (files or output):
+        fix = "leave out FILES and --output"
+        raise InputError("--repertoire is compared with your own games alone", fix=fix)
+    if files and (side or database):
+        fix = "leave out FILES, or --side and --database"
+        raise InputError("only your own games have a colour and a database", fix=fix)
     board = Board(fen)
     for move in moves.split():
         board.push(move)
     if repertoire is not None:
         return _compare(existing(repertoire), side, database, json)
-    if len(files) == 1 and isinstance(files[0], Path) and files[0].suffix == BOOK:
-        existing(files[0])
-        rows = [entry._asdict() for entry in book_moves(files[0], board)]
+    if isinstance(book, Path):
+        existing(book)
+        rows = [entry._asdict() for entry in book_moves(book, board)]
         emit({"moves": rows}, as_json=json, table=columns(("move", "weight"), _values(rows)))
         return 0
     if output is not None and output.suffix not in (TREE, BOOK):
@@ -79,6 +89,8 @@ def tree(
     if output is not None:
         _keep(output, grown, fewest)
     moves_here = moves_at(grown, board)
+    if not moves_here:
+        say("no game has a move in this position")
     table = columns(HEADINGS, [_row(move, board.turn == "white") for move in moves_here])
     emit({"moves": [move.facts() for move in moves_here]}, as_json=json, table=table)
     return 0
