@@ -236,3 +236,18 @@ def test_the_command(site: StandIn, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["coach", "export", str(pgn), "--database", str(path)]) == 0
     assert main(["coach", "add", str(pgn), "--database", str(path), "--json"]) == 0
     assert '"there_already": 3' in capsys.readouterr().out  # the same games, by their addresses
+
+
+@pytest.mark.parametrize(
+    "server", ["nonsense", "ftp://x", "file:///etc/passwd", "http://", "http://a b"]
+)
+def test_a_server_that_is_no_address(server: str) -> None:
+    with pytest.raises(InputError, match="--server: no address of a site"):
+        account_of(f"lichess:{NAME}", server)
+
+
+def test_why_there_is_no_answer(database: Database) -> None:
+    account = account_of(f"lichess:{NAME}", "http://127.0.0.1:1")  # nobody listens there
+    assert account is not None
+    with pytest.raises(FetchError, match=r"no answer after 5 tries \(Connection refused\)"):
+        fetch(account, database, Wanted(), Stop(), Bar(print, print), Added(), lambda *_: None)

@@ -38,6 +38,7 @@ SILENCE = 60.0  # seconds
 NOT_MODIFIED, NOT_FOUND, GONE, UNAUTHORISED, FORBIDDEN = 304, 404, 410, 401, 403
 LICHESS, CHESSCOM = "https://lichess.org", "https://api.chess.com"
 _NAME = re.compile(r"[A-Za-z0-9_-]{2,30}")
+_ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 _TOKEN = re.compile(r"[A-Za-z0-9_]{8,128}")
 _MONTH = re.compile(r".*/games/(\d{4})/(\d{2})")
 STANDARD = {"standard", "chess960", "fromPosition", "chess"}
@@ -62,7 +63,11 @@ def account_of(text: str, server: str | None = None) -> Account | None:
     if _NAME.fullmatch(name) is None:
         fix = "letters, digits, _ and -, as in the address of the player's page"
         raise InputError(f"no name that {site} gives", value=name, fix=fix)
-    return Account(site, name, (server or (LICHESS if site == "lichess" else CHESSCOM)).rstrip("/"))
+    server = server or (LICHESS if site == "lichess" else CHESSCOM)
+    if _ADDRESS.fullmatch(server) is None:
+        fix = f"an address like {LICHESS}"
+        raise InputError("--server: no address of a site", value=server, fix=fix)
+    return Account(site, name, server.rstrip("/"))
 
 
 class LichessGame(msgspec.Struct, frozen=True):

@@ -85,8 +85,14 @@ def with_retries(
         except KibitzError:
             raise  # of our own disk
         except (http.client.HTTPException, OSError) as error:
-            reason, after = type(error).__name__, 0.0  # cut off, refused, or no answer in time
+            reason, after = _reason(error), 0.0  # cut off, refused, or no answer in time
     raise FetchError(f"no answer after {tries} tries ({reason})")
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no answer, in the words of the system where it has some."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 def _opener() -> urllib.request.OpenerDirector:
