@@ -136,6 +136,77 @@ def test_a_copy_is_whole_and_replaces_nothing(path: Path, tmp_path: Path) -> Non
     assert main(["coach", "export", str(copy), "--database", str(path)]) == 2
 
 
+TAGS = f'[White "{NAME}"]\n[Black "b"]\n[Result "1-0"]\n'
+GERMAN = f"{TAGS}\n1. Sf3 Sf6 2. Sc3 d5 1-0\n\n"
+CHESS960 = f"""{TAGS}[Variant "Chess960"]
+[FEN "rnbqnkrb/pppppppp/8/8/8/8/PPPPPPPP/RNBQNKRB w GAga - 0 1"]
+
+1. O-O O-O 2. e4 1-0
+"""
+
+
+def test_castling_in_chess960_ends_no_import() -> None:
+    text = f"{CHESS960}\n{game_of(0)['pgn']}"
+    first, second = games_of(text, (NAME,), Added())
+    assert (first.plies, first.opening) == (3, "")
+    assert second.opening == "Ruy Lopez: Morphy Defense"
+
+
+def test_each_game_is_kept_with_its_own_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Tags without moves, and an empty line that is none: the next game begins in the same piece.
+    pgn = tmp_path / "games.pgn"
+    pgn.write_text(f"{TAGS} \n\n{TAGS}\n1. e4 e5 2. Nf3 1-0\n\n{GERMAN}")
+    words = ["coach", "add", str(pgn), "--player", NAME, "--database", str(tmp_path / "a.db")]
+    assert main(words) == 0
+    assert "game 3 (line 12) is read in German notation" in capsys.readouterr().err
+    database = Database(tmp_path / "a.db")
+    games = [game for _, game in database.games()]
+    assert [game.plies for game in games] == [3, 4]
+    assert [len(database.tree(1, game).end().board().move_stack) for game in games] == [3, 4]
+    assert capsys.readouterr().err == ""  # what was said of the file is not said of each game
+    database.close()
+
+
+DAMAGE = {
+    "SET pgn = 'garbage'": "game 1: PGN: neither tags nor moves",
+    "SET pgn = '1. e4 *'": "game 1: not its 9 moves",
+    "SET pgn = x'ff'": "game 1: Expected `str`, got `bytes`",
+    "SET keys = x'00'": "game 1: no position behind each move",
+    "SET moves = x'0000'": "game 1: no position behind each move",
+    "SET played = 99999999999999": "game 1: Expected `int` <= 253402300799",
+    "SET played = 'abc'": "game 1: Expected `int`",
+    "SET side = 7": "game 1: Expected `int` <= 1",
+    "SET white = CAST(x'fffe' AS TEXT)": "Could not decode to UTF-8 column 'white'",
+}
+
+
+@pytest.mark.parametrize(("change", "said"), DAMAGE.items())
+def test_games_that_nobody_has_written_so(path: Path, change: str, said: str) -> None:
+    database = Database(path)
+    database.write(f"UPDATE games {change} WHERE id = 1")
+    with pytest.raises(DamagedFileError) as refused:
+        for number, game in database.games():
+            database.tree(number, game)
+    assert f"a damaged database ({said}" in str(refused.value)
+    assert "put it aside" in str(refused.value)
+    database.close()
+
+
+def test_a_name_that_is_none_or_of_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pgn = tmp_path / "games.pgn"
+    pgn.write_text(game_of(50)["pgn"])
+    words = ["coach", "add", str(pgn), "--database", str(tmp_path / "new.db"), "--player"]
+    assert main([*words, " "]) == 2
+    assert main([*words, "Ann"]) == 0
+    assert "no game of Ann: give --player as the tags" in capsys.readouterr().err
+    assert main([*words, f" {NAME} "]) == 0
+    assert "no game of" not in capsys.readouterr().err
+
+
 def test_files_of_games(tmp_path: Path) -> None:
     pgn = tmp_path / "mixed.pgn"
     texts = [game_of(number)["pgn"] for number in range(4)]

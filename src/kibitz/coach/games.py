@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 import chess
 import chess.pgn
@@ -17,12 +17,13 @@ import numpy as np
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame
 from kibitz.comment.openings import opening_of
 from kibitz.core.errors import InputError
+from kibitz.core.files import Location
 from kibitz.core.log import Stop
 from kibitz.core.places import Place
-from kibitz.data.openings import Pace, pace_of, whole_games
+from kibitz.data.openings import Pace, pace_of
 from kibitz.data.pgn import main_lines
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import BadGame, Progress, read_lines
+from kibitz.position.pgn import BadGame
 from kibitz.position.regular import MainLine
 
 Site = Literal["lichess", "chesscom", "file"]
@@ -54,19 +55,25 @@ class Added(Counter[str]):
 
 
 def games_of(
-    text: str,
+    text: str, names: Collection[str], skipped: Counter[str], site: Site = "file"
+) -> Iterator[StoredGame]:
+    """The player's games in a PGN text; `skipped` counts the others by the reason."""
+    return games_in(io.StringIO(text), names, skipped, site)
+
+
+def games_in(
+    source: Location | IO[str],
     names: Collection[str],
     skipped: Counter[str],
     site: Site = "file",
-    progress: Progress | None = None,
 ) -> Iterator[StoredGame]:
-    """The player's games in a PGN text; `skipped` counts the others by the reason."""
+    """The player's games in a PGN file or an open text, each with its own text."""
 
     def skip(bad: BadGame) -> None:
         skipped["of a variant" if "variant" in bad.reason else "not readable"] += 1
 
     folded = {name.casefold() for name in names}
-    for line in main_lines(io.StringIO(text), site, skip, progress):
+    for line in main_lines(source, site, skip):
         white, black = (line.tags.get(name, "?") for name in ("White", "Black"))
         if not {white.casefold(), black.casefold()} & folded:
             skipped["of others"] += 1
@@ -74,10 +81,10 @@ def games_of(
             skipped["without moves"] += 1
         else:
             side = WHITE if white.casefold() in folded else BLACK
-            yield _stored(line, site, side, text)
+            yield _stored(line, site, side)
 
 
-def _stored(line: MainLine, site: Site, side: int, pgn: str) -> StoredGame:
+def _stored(line: MainLine, site: Site, side: int) -> StoredGame:
     tags, kept = line.tags, min(KEPT_PLIES, len(line.moves))
     control = tags.get("TimeControl", "")
     pace = _pace_of(control, tags.get("Event", ""))
@@ -88,7 +95,7 @@ def _stored(line: MainLine, site: Site, side: int, pgn: str) -> StoredGame:
         tags.get("Result", "*"), _rating(tags, "WhiteElo"), _rating(tags, "BlackElo"),
         control, pace, _is_rated(tags), eco, opening, len(line.moves),
         np.ascontiguousarray(line.positions["key"][: kept + 1]).tobytes(),
-        line.moves[:kept].tobytes(), pgn.strip() + "\n",
+        line.moves[:kept].tobytes(), line.text.strip() + "\n",
     )  # fmt: skip
 
 
@@ -142,10 +149,10 @@ def _opening_of(line: MainLine) -> tuple[str, str]:
     tags = line.tags
     if tags.get("Opening", "?") != "?" and tags.get("ECO", "?") != "?":
         return tags["ECO"], tags["Opening"]
-    board = chess.Board(line.start)
+    board = chess.Board(line.start, chess960=True)  # castling is king takes rook in all games
     named = ("", "")
     for position, code in zip(line.positions[:40], line.moves[:40].tolist(), strict=False):
-        board.push(board.parse_uci(absolute(position, code).uci(board.chess960 or None)))
+        board.push(board.parse_uci(absolute(position, code).uci(chess960=True)))
         opening = opening_of(board)
         named = named if opening is None else (opening.eco, opening.name)
     return named
@@ -160,19 +167,10 @@ def add_files(
         fix = "give --player NAME, as it stands in the tags White and Black"
         raise InputError("whose games are these?", fix=fix)
     for path in files:
-        games = games_in(read_lines(path), names, added)
+        games = games_in(path, names, added)
         while not stop.requested and (batch := _batch(games, stop)):
             with database.transaction():
                 add_games(database, batch, wanted, added)
-
-
-def games_in(
-    source: Iterable[str], names: Collection[str], skipped: Counter[str]
-) -> Iterator[StoredGame]:
-    """The player's games in the lines of a PGN, each with its own text."""
-    progress = Progress()
-    for _, lines in whole_games(source, 1):
-        yield from games_of("".join(lines), names, skipped, progress=progress)
 
 
 def _batch(games: Iterator[StoredGame], stop: Stop) -> list[StoredGame]:

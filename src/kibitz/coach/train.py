@@ -212,17 +212,17 @@ def explained(
     others = [notation(board.san(good.move)) for good in item.good[1:]]
     if others:
         yield texts["others"].format(moves=", ".join(others))
-    if reason_apart(item, language):
+    if reason_apart(item):
         yield item.why
     played = notation(numbered(board, board.parse(item.played)))
     yield f"{texts[item.deck].format(move=played)} {item.wrong}".strip()
     yield title_of(stored.game)
 
 
-def reason_apart(item: Item, language: Language = ENGLISH) -> str:
+def reason_apart(item: Item) -> str:
     """Why the best move is good, unless the words about the mistake say so."""
     board = board_of(item)
-    best = language.notation(numbered(board, board.parse(item.good[0].move)))
+    best = language_of(item.language).notation(numbered(board, board.parse(item.good[0].move)))
     return "" if best in item.wrong else item.why
 
 

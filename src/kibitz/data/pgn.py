@@ -110,7 +110,7 @@ def _main_line(game: Tree, name: str, on_bad: Callable[[BadGame], None]) -> Main
         on_bad(BadGame(name, game.number, game.line, f"{what} after {played} plies"))
         return None
     comments = [tree.comment, *(node.comment for node in nodes)]
-    return MainLine(tree.headers, start, positions, moves, comments)
+    return MainLine(tree.headers, start, positions, moves, comments, game.text)
 
 
 def _converted(line: MainLine, model: LabelModel, name: str) -> Game:

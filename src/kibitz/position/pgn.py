@@ -76,6 +76,7 @@ class Game:
     tree: chess.pgn.Game
     line: int = 0  # where it begins in its file
     notation: str = ""  # the language of its letters, or "figurine"; empty for English
+    text: str = ""  # its lines, as they were read
     cut: str = ""  # why a variation ends earlier than it was written; the game itself is whole
 
     @property
@@ -135,10 +136,13 @@ def read_games(
     Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
     (.gz, .bz2, .xz, .zst, .zip).
     """
-    lines, progress = Lines(read_lines(source)), Progress()
-    for _ in lines.at_games():
-        progress.games += 1
-        yield from _noted(_read(lines, _name(source), progress.games, on_bad), progress)
+    yield from _noted(_games(source, on_bad), Progress())
+
+
+def _games(source: Location | IO[str], on_bad: Callable[[BadGame], None]) -> Iterator[Game]:
+    lines = Lines(read_lines(source))
+    for number, _ in enumerate(lines.at_games(), start=1):
+        yield from _read(lines, _name(source), number, on_bad)
 
 
 def read_main_lines(
@@ -200,9 +204,12 @@ def read_lines(source: Location | IO[str]) -> Iterator[str]:
 
 
 def parse_game(text: str) -> Game:
-    """The only, or first, game of a text, as `read_games` has it; raises NotationError."""
+    """The only, or first, game of a text, as `read_games` has it; raises NotationError.
+
+    In what notation it is written is not said: who read its file has said so.
+    """
     bad: list[BadGame] = []
-    game = next(read_games(io.StringIO(text), bad.append), None)
+    game = next(_games(io.StringIO(text), bad.append), None)
     if game is None:
         reason = bad[0].reason if bad else "no game in it"
         raise NotationError(f"PGN: {reason}", value=text)
@@ -233,7 +240,7 @@ def _read(
         move = "" if part is None or lines.swallows else _move_at_fault(part)
         on_bad(BadGame(name, number, line, shorten(fault, 300), part, move))
     elif tree is not None:
-        yield Game(number, tree, line, notation, cut)
+        yield Game(number, tree, line, notation, "".join(lines.taken), cut)
 
 
 def _worst_error(tree: chess.pgn.Game) -> Exception | None:

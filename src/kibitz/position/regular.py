@@ -49,6 +49,7 @@ class MainLine(NamedTuple):
     positions: np.ndarray  # POSITION [plies + 1]
     moves: np.ndarray  # uint16 [plies], as kernels see them
     comments: Sequence[str]  # [plies + 1], the first before the first move
+    text: str  # its lines, as they were read
 
 
 def regular(lines: Sequence[str]) -> MainLine | None:
@@ -71,7 +72,7 @@ def regular(lines: Sequence[str]) -> MainLine | None:
     moves, scratch = np.zeros((2, max(len(codes), MAX_MOVES)), dtype=np.uint16)
     if follow_san(positions, np.array(codes, dtype=np.int32), scratch, moves) < len(codes):
         return None
-    return MainLine(tags, start, positions, moves[: len(codes)], comments)
+    return MainLine(tags, start, positions, moves[: len(codes)], comments, "".join(lines))
 
 
 def _read_tags(lines: Sequence[str], tags: chess.pgn.Headers) -> int:
