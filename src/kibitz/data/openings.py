@@ -1,4 +1,7 @@
-"""Openings, where games start, and PGN cut into games as text."""
+"""Openings, where games start: read, drawn at random, chosen in an order; and PGN cut into games.
+
+What makes a random opening fair (level in material, no check) is said here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the bot says in chats: greetings, answers to !help and the like, comments for spectators.
+"""What the bot says in chats: answers to !help and the like, comments for spectators.
+
+What it says first and last are the settings `greeting` and `farewell` of config.py.
 
 What it thinks of a position it tells spectators; the opponent hears it after the game.
 """

@@ -1,4 +1,4 @@
-"""The server: who may talk to it, the page's files, its WebSocket and reports."""
+"""The server: who may talk to it, how much at once, the page's files, its WebSocket and reports."""
 
 from __future__ import annotations
 

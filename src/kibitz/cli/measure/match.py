@@ -63,8 +63,8 @@ class SprtFlags:
     sprt: tuple[float, float] | None = setting(
         None, "Stop between elo0, elo1: 0 5 shows a gain, -5 0 that nothing is lost."
     )
-    alpha: float = setting(0.05, "SPRT: error of accepting elo1.")
-    beta: float = setting(0.05, "SPRT: error of accepting elo0.")
+    alpha: float = setting(Sprt.alpha, "SPRT: error of accepting elo1.")
+    beta: float = setting(Sprt.beta, "SPRT: error of accepting elo0.")
     model: Model = setting("normalised", "SPRT: what elo0 and elo1 are.")
 
     def test(self) -> Sprt | None:

@@ -70,7 +70,7 @@ class Graded(Claim):
 
 @dataclass(frozen=True)
 class OnlyGood(Claim):
-    """All other moves are mistakes, and how the game stands with this one."""
+    """All other moves are mistakes, as OnlyMove says, and how the game stands with this one."""
 
     has: int  # see judge.standing
 

@@ -1,4 +1,4 @@
-"""PUCT: value plus an exploration bonus that follows the priors.
+"""PUCT: value plus an exploration bonus that follows the priors, and first-play urgency.
 
 Selection reads every visited move of every node on its way, which makes the search for the best of
 them the longest loop of all. It takes eight moves at a time, and is written with lanes because the
