@@ -1,4 +1,6 @@
 """Games between players, and what they prove: clocks, forfeits, Elo with intervals, SPRT, suites.
 
-players, openings (chosen by data/openings.py) -> **match** -> records of games -> Elo, SPRT, tables
+players, openings -> **match** -> records of games -> Elo, SPRT, tables
+
+Openings are read and chosen in the room data.
 """
