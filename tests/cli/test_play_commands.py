@@ -117,7 +117,7 @@ def test_the_hint_of_a_coach_says_what_the_move_does(
     words = ["--fen", "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"]
     assert play(monkeypatch, capsys, "hint\nquit\n", *words).endswith("\nperhaps exd5\n")
     taught = play(monkeypatch, capsys, "hint\nquit\n", *words, "--coach")
-    assert re.search(r"\nperhaps exd5\. .*wins a queen.*\.\n$", taught)
+    assert re.search(r"\nperhaps exd5\. .*the queen on d5.*\.\n$", taught)
 
 
 @pytest.mark.parametrize(
