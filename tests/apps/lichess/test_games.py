@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import chess
 import chess.pgn
@@ -15,6 +16,9 @@ import pytest
 
 from kibitz.apps.lichess import bot as bots
 from kibitz.apps.lichess import reports
+from kibitz.apps.lichess.archive import Archive
+from kibitz.apps.lichess.delivery import Delivery, Reply
+from kibitz.apps.lichess.server import Pauses, Server
 from kibitz.data.openings import odds_start
 from kibitz.engine import Engine
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
@@ -164,6 +168,38 @@ def test_takebacks(lichess: StandIn, start: Start) -> None:
     assert lichess.acts_in("casual") == ["takeback/yes", "takeback/no"]
     assert lichess.acts_in("rated") == ["takeback/no", "takeback/no"]
     assert lichess.illegal == []
+
+
+def test_no_move_is_sent_while_moves_are_about_to_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be one of the position that is gone."""
+    now, sent = [100.0], list[str]()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    class Listening:
+        pauses = Pauses()
+
+        def move(self, *move: object) -> None:
+            sent.append(str(move[1]))
+
+    archive = Archive(tmp_path, "http://x")
+    games = Delivery("g", cast(Server, Listening()), archive)
+    games.hold()
+    games.take(Reply(("e2e4",), "e7e5", False))
+    assert games.send(1e9) is True
+    assert sent == []
+    games.confirmed((), 1000.0, 0.0)  # taken back
+    games.take(Reply(("d2d4",), "d7d5", False))
+    assert games.send(1e9) is True
+    assert sent == ["d7d5"]
+    games.hold()  # and where they are not taken back after all
+    games.take(Reply(("d2d4", "d7d5", "c2c4"), "e7e6", False))
+    assert games.send(1e9) is True
+    now[0] += Pauses().again
+    assert games.send(1e9) is True
+    assert sent == ["d7d5", "e7e6"]
+    archive.close()
 
 
 LEVEL = "4k3/8/8/8/8/8/4P3/4K2R w K - 0 60"  # White is better

@@ -41,6 +41,11 @@ class Delivery:
         self._reply: Reply | None = None
         self._sent = self._tried = self._unsure = self._late = False
         self._refused, self._at, self._wait = 0, 0.0, 0.0
+        self._held = 0.0  # until then, by time.monotonic, no move is sent
+
+    def hold(self) -> None:
+        """Send nothing for a moment: moves are about to be taken back."""
+        self._held = time.monotonic() + self._server.pauses.again
 
     def take(self, reply: Reply) -> None:
         """Take the next move."""
@@ -63,6 +68,7 @@ class Delivery:
         reply = self._reply
         if reply is not None and moves == (*reply.after, reply.uci) and len(moves) > 2:
             self.lag.charge(left, increment)
+        self._held = 0.0
         if not self.has_move_for(moves):
             self._reply = None
 
@@ -72,7 +78,7 @@ class Delivery:
         `until` is when the bot's clock runs out: no server takes a move after that. Where the game
         stands otherwise than the bot has heard, the move is not sent again: that is returned.
         """
-        if self._sent or self._reply is None or time.monotonic() < self._at:
+        if self._sent or self._reply is None or time.monotonic() < max(self._at, self._held):
             return True
         if self._tried and time.monotonic() > until:
             if not self._late:

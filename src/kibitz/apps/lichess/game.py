@@ -256,6 +256,8 @@ class Game:
             casual = full is not None and not full.rated and not full.tournament_id
             accepts = casual and self._takebacks > 0
             self._takebacks -= accepts
+            if accepts:
+                self._delivery.hold()
             self._acts.ask("takeback/yes" if accepts else "takeback/no")
 
     def _end(self, state: State) -> None:
