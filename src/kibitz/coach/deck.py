@@ -155,7 +155,7 @@ class Proof(NamedTuple):
         return self.value - max([-self.has.value, *rest])
 
     def fair(self, right: Collection[str]) -> bool:
-        """Whether the position is worth solving, and nobody would dispute the answer."""
+        """Whether the position is open, the mistake is clear, and no other move is nearly right."""
         return (
             self.value >= NOT_LOST
             and -self.has.value < STILL_WON

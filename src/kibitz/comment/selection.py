@@ -103,7 +103,7 @@ def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
 
 
 def said_of_reply(chosen: Selection) -> Iterator[Claim]:
-    """What is told of the refutation; what is only known of it can be told when it is played."""
+    """The claims about the refutation that are printed; others may be said when it is played."""
     for cause in chosen.claims:
         match cause:
             case fault.Allows(why=why):

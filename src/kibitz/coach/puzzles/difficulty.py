@@ -1,8 +1,8 @@
 """How hard a puzzle is: the rating of the players of whom half solve it, as Lichess rates puzzles.
 
 The networks of people say how many players of 1100, 1500 and 1900 would make each of the solver's
-moves in a game. Who is told that there is something to find does better than that, so what the
-shares mean for the rating is learned from puzzles that Lichess's players have rated.
+moves in a game. In a puzzle players look for a tactic, and solve more than in a game, so the
+rating that goes with the shares is fitted to puzzles rated on Lichess.
 """
 
 from __future__ import annotations
