@@ -187,12 +187,16 @@ def test_groups_of_moves_add_up_to_all(database: Database) -> None:
         assert sum(row.cost for row in rows if row.group == group) == pytest.approx(every)
 
 
-def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
-    database = Database(tmp_path / "games.db")
-    pgn = game_of(1, moves="1. e4 e5 2. Qh5 Ke7 3. Nf3 Nf6 4. Nc3")["pgn"]
+def with_one_game(path: Path, moves: str) -> Database:
+    database = Database(path / "games.db")
     with database.transaction():
-        for game in games_of(pgn, (NAME,), Added(), "lichess"):
+        for game in games_of(game_of(1, moves=moves)["pgn"], (NAME,), Added(), "lichess"):
             database.add_game(game)
+    return database
+
+
+def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
+    database = with_one_game(tmp_path, "1. e4 e5 2. Qh5 Ke7 3. Nf3 Nf6 4. Nc3")
     views = [View("cp", 0) for _ in range(8)]
     views[4], views[5] = View("mate", 1, "h5e5"), View("cp", 100, "g8f6")
     keep(database, Analysed(1, views, []), "test")
@@ -204,11 +208,7 @@ def test_motifs_are_of_the_better_move_and_of_the_reply(tmp_path: Path) -> None:
 
 
 def test_a_fork_is_seen_by_what_it_wins(tmp_path: Path) -> None:
-    database = Database(tmp_path / "games.db")
-    pgn = game_of(1, moves="1. e4 e5 2. Nf3 Nc6 3. Nc3 Bc5 4. a3")["pgn"]
-    with database.transaction():
-        for game in games_of(pgn, (NAME,), Added(), "lichess"):
-            database.add_game(game)
+    database = with_one_game(tmp_path, "1. e4 e5 2. Nf3 Nc6 3. Nc3 Bc5 4. a3")
     views = [View("cp", 0) for _ in range(8)]
     views[6] = View("cp", 100, "f3e5", None, ("c6e5", "d2d4", "c5d6", "d4e5"))
     views[7] = View("cp", 60, "d7d6")
