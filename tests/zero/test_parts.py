@@ -59,7 +59,7 @@ def test_games_are_by_alphabeta_unless_something_else_is_said(tmp_path: Path) ->
     assert (from_file(file).learn.start, from_file(file).learn.rating_nodes) == ("uniform", 7)
     assert from_file(file, ["selfplay.kind=alphabeta"]).learn.start == "random"
     for bounds in ("[50, 0]", "[5]"):
-        with pytest.raises(ConfigError, match=r"learn.gate_bounds.*the lower and the higher"):
+        with pytest.raises(ConfigError, match=r"learn.gate_bounds.*the lower one first"):
             from_file(None, [f"learn.gate_bounds={bounds}"])
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kibitz.arena.match.elo import Sprt
 from kibitz.core.errors import ConfigError
 from kibitz.core.files import Location
 from kibitz.core.options import check, setting
@@ -167,11 +168,7 @@ class Learn:
             if getattr(self, name) % 2:
                 fix = "give an even number; openings come in pairs"
                 raise ConfigError(f"learn.{name}", value=getattr(self, name), fix=fix)
-        if self.gate_bounds and (
-            len(self.gate_bounds) != 2 or self.gate_bounds[0] >= self.gate_bounds[1]
-        ):
-            fix = "give the lower and the higher one, like [0, 50]; []: no test"
-            raise ConfigError("learn.gate_bounds", value=self.gate_bounds, fix=fix)
+        self.gate_test()
         if self.opponents and self.anchor not in self.opponents:
             fix = f"give one of learn.opponents: {', '.join(self.opponents)}"
             raise ConfigError("learn.anchor is no opponent", value=self.anchor, fix=fix)
@@ -179,6 +176,10 @@ class Learn:
             if parse(size).family != "sparse":
                 fix = "give a sparse one, like sparse-64x32-threats"
                 raise ConfigError("learn.network: not for learning here", value=size, fix=fix)
+
+    def gate_test(self) -> Sprt | None:
+        """The test by which a generation replaces the last one; None without bounds."""
+        return Sprt.between(self.gate_bounds, "learn.gate_bounds") if self.gate_bounds else None
 
     @property
     def growth(self) -> list[tuple[int, str]]:

@@ -217,7 +217,7 @@ def gate(work: Work, generation: int) -> Gate | None:
     learn, trained = work.settings.learn, work.folder.trained()
     if not (learn.gate or learn.gate_bounds) or generation == 1:
         return Gate(generation)
-    sprt = Sprt(learn.gate_bounds[0], learn.gate_bounds[1]) if learn.gate_bounds else None
+    sprt = learn.gate_test()
     last, work.generation = trained[generation - 1].plays, generation
     first, second = (player_of(work.folder, learn, str(number)) for number in (generation, last))
     results = match(work, f"gate-{generation:04}", first, second, learn.gate_games, sprt)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from kibitz.core.errors import InputError
+from kibitz.core.errors import ConfigError, InputError
 
 DEVIATIONS_95 = 1.959963984540054  # half of the 95 % interval of a normal distribution
 Interval: TypeAlias = Literal["normal", "wilson"]
@@ -304,6 +304,14 @@ class Sprt:
     alpha: float = 0.05  # accepting H1 though H0 holds
     beta: float = 0.05  # accepting H0 though H1 holds
     model: Model = "normalised"
+
+    @classmethod
+    def between(cls, bounds: Sequence[float], option: str) -> Sprt:
+        """The test of an option's two bounds; an error names the option."""
+        if len(bounds) != 2 or not bounds[0] < bounds[1]:
+            fix = "give elo0 and elo1, the lower one first: [0, 5]"
+            raise ConfigError(option, value=tuple(bounds), fix=fix)
+        return cls(bounds[0], bounds[1])
 
     def __post_init__(self) -> None:
         if not self.elo0 < self.elo1:

@@ -17,7 +17,7 @@ from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import Option, checked, find, options_of, setting, written
 from kibitz.engine.options import ALL_OPTIONS
 from kibitz.search.alphabeta.constants import OF_CLOCKS, Constants
-from kibitz.search.params import HEEDED
+from kibitz.search.options import HEEDED
 from kibitz.train.config import TrainingSettings, from_file
 
 Number: TypeAlias = int | float
@@ -91,9 +91,7 @@ class Tuning:
 
     def test(self) -> Sprt:
         """The test of the match that confirms."""
-        if len(self.sprt) != 2:
-            raise ConfigError("sprt", value=self.sprt, fix="give elo0 and elo1: [0, 5]")
-        return Sprt(*self.sprt)
+        return Sprt.between(self.sprt, "sprt")
 
 
 @dataclass(frozen=True)
