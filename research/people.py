@@ -19,7 +19,7 @@ from cyclopts import App, Parameter
 from kibitz.cli.output import JsonFlag, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import progress
-from kibitz.data.openings import pace_of
+from kibitz.data.pgn import pace_of
 from kibitz.engine import Engine
 from kibitz.engine.levels import human_level_of
 from kibitz.engine.people import People, blend, blunder_filtered_policy, policy_of

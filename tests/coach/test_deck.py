@@ -22,19 +22,28 @@ from kibitz.coach import deck as module
 from kibitz.coach.analyse import Analysed, Study, analyse_games, keep
 from kibitz.coach.cards import question, write_deck
 from kibitz.coach.database import Database, View
-from kibitz.coach.deck import LINES, Engines, Good, Item, Proof, hints_of, proved, said_in
+from kibitz.coach.deck import (
+    LINES,
+    Engines,
+    Good,
+    Item,
+    Proof,
+    due_items,
+    hints_of,
+    proved,
+    said_in,
+    stored_items,
+)
 from kibitz.coach.games import Added, games_of
 from kibitz.coach.train import (
     AGAIN,
     GOOD,
     Training,
     board_of,
-    due_items,
     explained,
     record,
     score_text,
     solves,
-    stored_items,
 )
 from kibitz.comment.judge import Evaluation, value_of
 from kibitz.comment.words.languages import ENGLISH, Code

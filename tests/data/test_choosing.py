@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kibitz.cli import main
 from kibitz.data.importing import pieces_of, read_piece
 from kibitz.data.labels.labels import LabelModel, of_json, parse
-from kibitz.data.openings import GameFilter, choose, in_comment, pace_of, whole_games
+from kibitz.data.pgn import GameFilter, choose, in_comment, pace_of, whole_games
 from kibitz.data.shard import games_of
 from kibitz.data.store import Store, shards_in
 

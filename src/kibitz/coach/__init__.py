@@ -3,7 +3,7 @@
     fetch, games -> database -> analyse -> profile, deck -> train, cards
 
 `fetch` gets games from the sites, `games` reads them, `database` keeps them, `analyse` searches
-them. `profile` counts what costs points, `deck` makes mistakes into items, `train` reads them and
+them. `profile` counts what costs points, `deck` makes mistakes into items and keeps them, `train`
 asks what is due, `cards` exports them. `tree` and `polyglot` are openings, `repertoire` compares
 them with practice. `human` says what people of a rating play. `puzzles` finds positions to solve.
 """

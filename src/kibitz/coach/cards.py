@@ -15,7 +15,8 @@ import chess
 import chess.pgn
 import chess.svg
 
-from kibitz.coach.train import Stored, reason_apart, score_text, title_of
+from kibitz.coach.deck import Stored
+from kibitz.coach.train import reason_apart, score_text, title_of
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.files import atomic_write, write_bytes
 from kibitz.position.pgn import text_of

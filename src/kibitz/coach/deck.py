@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import chess
 import msgspec
 
+from kibitz.coach.database import Database, StoredGame
 from kibitz.coach.puzzles.solve import motifs_of
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.judge import Evaluation, Label, evaluation_of, label, score_before, value_of
@@ -322,3 +323,42 @@ def _before(board: chess.Board) -> str:
 def _is_chess960(fen: str) -> bool:
     """Whether castling is written by the files of rooks."""
     return not {*fen.split()[2]} <= {*"KQkq-"}
+
+
+# --- items in the database ------------------------------------------------------------------------
+
+
+class Stored(NamedTuple):
+    """An item of the deck in the database."""
+
+    number: int
+    item: Item
+    game: StoredGame
+    card: str  # what FSRS knows of it; empty if it was never asked
+    due: int  # seconds since 1970
+
+
+def stored_items(
+    database: Database, deck: DeckName, where: str = "1", values: tuple[object, ...] = ()
+) -> Iterator[Stored]:
+    """Items of a deck, those of the latest games first."""
+    query = (
+        "SELECT items.id, items.content, items.game, items.card, items.due FROM items"
+        f" JOIN games ON games.id = items.game WHERE deck = ? AND {where}"
+        " ORDER BY games.played DESC, items.game DESC, items.ply"
+    )
+    for number, content, game, card, due in database.rows(query, (deck, *values)):
+        with database.intact(f"item {number}"):
+            item = msgspec.json.decode(content, type=Item)
+        ((_, played),) = database.games("id = ?", (game,))
+        yield Stored(number, item, played, card, due)
+
+
+def due_items(database: Database, deck: DeckName, now: int, new: int) -> list[Stored]:
+    """What is to be asked now: what is due, the longest waiting first, then so many new items."""
+    due = sorted(
+        stored_items(database, deck, "card != '' AND due <= ?", (now,)),
+        key=lambda stored: stored.due,
+    )
+    fresh = stored_items(database, deck, "card = ''")
+    return [*due, *(stored for stored, _ in zip(fresh, range(new), strict=False))]

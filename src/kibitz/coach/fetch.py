@@ -25,7 +25,7 @@ from kibitz.coach.games import BATCH, Added, Site, Wanted, add_games, games_of
 from kibitz.core.downloads import FetchError, Pause, back_off, with_retries
 from kibitz.core.errors import ConfigError, InputError
 from kibitz.core.log import Bar, Stop, say
-from kibitz.data.openings import PACES
+from kibitz.data.pgn import PACES
 
 TOKEN_VARIABLE = "LICHESS_TOKEN"
 DAY = 86_400

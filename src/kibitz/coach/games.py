@@ -20,8 +20,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.files import Location
 from kibitz.core.log import Stop
 from kibitz.core.places import Place
-from kibitz.data.openings import Pace, pace_of
-from kibitz.data.pgn import main_lines
+from kibitz.data.pgn import Pace, main_lines, pace_of
 from kibitz.position.notation import absolute
 from kibitz.position.pgn import BadGame
 from kibitz.position.regular import MainLine

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import NamedTuple
 
-import msgspec
-
 from kibitz.coach.database import WHITE, Database, StoredGame
-from kibitz.coach.deck import DeckName, Good, Item, hints_of
+from kibitz.coach.deck import Good, Item, Stored, hints_of
 from kibitz.coach.puzzles.solve import is_right, line_text, numbered, typed_move
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, language_of
@@ -26,42 +24,6 @@ from kibitz.position.notation import Move
 AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4  # grades, as FSRS has them
 QUICK, SLOW = 8.0, 45.0  # seconds: a right answer is easy below, and was hard above
 FIRST_LOOK = 5.0  # seconds that it takes to see the position at all, for every item
-
-
-class Stored(NamedTuple):
-    """An item of the deck in the database."""
-
-    number: int
-    item: Item
-    game: StoredGame
-    card: str  # what FSRS knows of it; empty if it was never asked
-    due: int  # seconds since 1970
-
-
-def stored_items(
-    database: Database, deck: DeckName, where: str = "1", values: tuple[object, ...] = ()
-) -> Iterator[Stored]:
-    """Items of a deck, those of the latest games first."""
-    query = (
-        "SELECT items.id, items.content, items.game, items.card, items.due FROM items"
-        f" JOIN games ON games.id = items.game WHERE deck = ? AND {where}"
-        " ORDER BY games.played DESC, items.game DESC, items.ply"
-    )
-    for number, content, game, card, due in database.rows(query, (deck, *values)):
-        with database.intact(f"item {number}"):
-            item = msgspec.json.decode(content, type=Item)
-        ((_, played),) = database.games("id = ?", (game,))
-        yield Stored(number, item, played, card, due)
-
-
-def due_items(database: Database, deck: DeckName, now: int, new: int) -> list[Stored]:
-    """What is to be asked now: what is due, the longest waiting first, then so many new items."""
-    due = sorted(
-        stored_items(database, deck, "card != '' AND due <= ?", (now,)),
-        key=lambda stored: stored.due,
-    )
-    fresh = stored_items(database, deck, "card = ''")
-    return [*due, *(stored for stored, _ in zip(fresh, range(new), strict=False))]
 
 
 def solves(item: Item, move: Move | str) -> bool:

@@ -36,8 +36,7 @@ from kibitz.data.labels.labels import (
     peek,
     shard_of_lines,
 )
-from kibitz.data.openings import GameFilter, choose, whole_games
-from kibitz.data.pgn import read_pgn
+from kibitz.data.pgn import GameFilter, choose, read_pgn, whole_games
 from kibitz.data.shard import (
     SUFFIX,
     UNKNOWN_RESULT,

@@ -1,4 +1,4 @@
-"""Games of PGN files as records, with the evaluations in their comments, and records as PGN.
+"""Games of PGN files: chosen by their tags, made records with their evaluations, written again.
 
 Three kinds of evaluations are read, all in pawns: `[%eval 0.24]` and `[%eval #-3]` (White's view,
 of the position after the move), `{0.24}` or `wv=0.24` (White's view, of the position where the
@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any, Literal, NamedTuple, get_args
 
 import chess
 import chess.pgn
@@ -47,6 +47,16 @@ _BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
 CAP = 100.0  # pawns, written for more than any score says
 MOST_PAWNS = 1e6  # what a comment says beyond them is taken for them
 _FLIP = 56  # between the views of White and Black of a square
+
+
+Pace = Literal["ultrabullet", "bullet", "blitz", "rapid", "classical", "correspondence"]
+PACES: tuple[Pace, ...] = get_args(Pace)
+# Lichess's bounds in seconds, of a game that lasts 40 moves; above the last it is classical.
+BOUNDS = (30, 180, 480, 1500)
+MOVES = 40
+LONGEST = 1 << 22  # characters of a piece that has no place to be cut at: it is no PGN
+_TAG = re.compile(r'^\[(\w+)\s+"([^"]*)"', re.MULTILINE)
+_CONTROL = re.compile(r"(?:\d+/)?(\d+)(?:\+(\d+(?:\.\d+)?))?")
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -256,3 +266,106 @@ def _move(code: int, board: chess.Board) -> chess.Move:
     promotion = kind - PROMOTION + chess.KNIGHT if kind >= PROMOTION else None
     move = chess.Move((code & 63) ^ view, (code >> 6 & 63) ^ view, promotion)
     return board.parse_uci(move.uci())  # castling as this board writes it, and only legal moves
+
+
+# --- cutting a file into games, and choosing them -------------------------------------------------
+
+
+class GameFilter(NamedTuple):
+    """Which games are read; all by default."""
+
+    rating: int = 0  # that both players have at least
+    paces: tuple[Pace, ...] = ()  # any of them; all if empty
+    evaluated: bool = False  # only with [%eval]
+
+    def takes(self, text: str) -> bool:
+        """Whether a game is wanted, by its tags and the text of its moves."""
+        if self.evaluated and "[%eval" not in text:
+            return False
+        if not self.rating and not self.paces:
+            return True
+        tags = dict(_TAG.findall(text))
+        ratings = [tags.get(name, "") for name in ("WhiteElo", "BlackElo")]
+        if self.rating and not all(
+            rating.isdecimal() and int(rating) >= self.rating for rating in ratings
+        ):
+            return False
+        return not self.paces or pace_of(tags.get("TimeControl", "")) in self.paces
+
+
+def pace_of(control: str) -> Pace | None:
+    """What a tag TimeControl like 300+3 is called on Lichess; None if it is not known."""
+    if control == "-":
+        return "correspondence"
+    match = _CONTROL.fullmatch(control)
+    if match is None:
+        return None
+    seconds = int(match[1]) + MOVES * float(match[2] or 0)
+    return PACES[sum(seconds >= bound for bound in BOUNDS)]
+
+
+def whole_games(lines: Iterable[str], characters: int) -> Iterator[tuple[int, list[str]]]:
+    """Lines of whole games, at least so many characters, with the number of the first; from 1.
+
+    A cut is made before a tag that follows moves and an empty line, and is in no comment. What has
+    no such place for too long is cut anywhere, so that memory has an end. There is always a last
+    piece, which may be empty.
+    """
+    piece: list[str] = []
+    size, first = 0, 1
+    inside = moves = blank = False
+    for number, line in enumerate(lines, start=1):
+        tag = line.startswith("[") and not inside
+        if (tag and blank and moves and size >= characters) or size >= max(LONGEST, characters):
+            yield first, piece
+            piece, size, first = [], 0, number
+        piece.append(line)
+        size += len(line)
+        blank = not line.strip()
+        moves = not tag and (moves or not blank)  # tags may have empty lines between them
+        inside = inside if tag else in_comment(line, inside)
+    yield first, piece
+
+
+def in_comment(line: str, inside: bool) -> bool:
+    """Whether a comment in braces is open at the end of a line of moves."""
+    if not inside and line.startswith("%"):
+        return False
+    if ";" not in line:  # the last brace says it
+        last_open, last_close = line.rfind("{"), line.rfind("}")
+        return inside if last_open == last_close else last_open > last_close
+    while True:
+        if inside:
+            end = line.find("}")
+            if end < 0:
+                return True
+            line, inside = line[end + 1 :], False
+        start, rest_of_line = line.find("{"), line.find(";")
+        if start < 0 or 0 <= rest_of_line < start:
+            return False
+        line, inside = line[start + 1 :], True
+
+
+class FilteredText(NamedTuple):
+    """A text in which unwanted games are empty lines, so that lines keep their numbers."""
+
+    text: str
+    kept: tuple[int, ...]  # the numbers of the games that are left, from 1
+    games: int  # all there were
+
+
+def choose(text: str, game_filter: GameFilter) -> FilteredText:
+    """Leave out the games that are not wanted."""
+    numbers, parts, games = [], [], 0
+    for _, lines in whole_games(text.splitlines(keepends=True), 0):
+        game = "".join(lines)
+        if not game.strip():
+            parts.append(game)
+            continue
+        games += 1
+        if game_filter.takes(game):
+            numbers.append(games)
+            parts.append(game)
+        else:
+            parts.append("\n" * len(lines))
+    return FilteredText("".join(parts), tuple(numbers), games)

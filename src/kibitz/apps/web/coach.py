@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar
 from kibitz.apps.web.library import names_only
 from kibitz.apps.web.positions import PagePosition, tree_of
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame, View, open_games, usual_path
-from kibitz.coach.deck import DeckName, hints_of
+from kibitz.coach.deck import DeckName, Stored, due_items, hints_of, stored_items
 from kibitz.coach.games import Added, Wanted, add_games, games_in
 from kibitz.coach.profile import (
     Example,
@@ -34,15 +34,7 @@ from kibitz.coach.profile import (
     findings,
     played_games,
 )
-from kibitz.coach.train import (
-    Stored,
-    answered,
-    board_of,
-    due_items,
-    need_scheduler,
-    stored_items,
-    when,
-)
+from kibitz.coach.train import answered, board_of, need_scheduler, when
 from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code

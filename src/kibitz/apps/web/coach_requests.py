@@ -7,8 +7,8 @@ from typing import Any
 from kibitz.apps.web.connection import Connection, PageRequest, Spoken
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import PagePosition
-from kibitz.coach.deck import DeckName, said_in
-from kibitz.coach.train import Stored, board_of
+from kibitz.coach.deck import DeckName, Stored, said_in
+from kibitz.coach.train import board_of
 from kibitz.comment.words.languages import language_of
 from kibitz.position.board import Side
 

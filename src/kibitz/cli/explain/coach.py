@@ -17,10 +17,10 @@ from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
 from kibitz.coach.cards import write_deck
 from kibitz.coach.database import Database, open_games
-from kibitz.coach.deck import DeckName
+from kibitz.coach.deck import DeckName, due_items, stored_items
 from kibitz.coach.fetch import account_of, fetch
 from kibitz.coach.games import Added, Wanted, add_files
-from kibitz.coach.train import Training, due_items, stored_items
+from kibitz.coach.train import Training
 from kibitz.comment.words.languages import chosen_language
 from kibitz.core.errors import InputError
 from kibitz.core.files import atomic_write, refuse_folder
@@ -28,7 +28,7 @@ from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import existing, place
 from kibitz.core.workers import processors
-from kibitz.data.openings import Pace
+from kibitz.data.pgn import Pace
 from kibitz.engine.options import AUTODISCOVER
 
 coach = App(name="coach", help="Learn from your own games.", result_action="return_value")

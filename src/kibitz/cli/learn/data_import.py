@@ -36,7 +36,7 @@ from kibitz.data.importing import (
     scores_and_results,
 )
 from kibitz.data.labels.labels import LabelModel, fit
-from kibitz.data.openings import GameFilter, Pace
+from kibitz.data.pgn import GameFilter, Pace
 
 ARCHIVES = (".zip", ".tar.bz2")
 BLOCK = 1 << 20
