@@ -80,7 +80,7 @@ USES = {
         "from kibitz.position.board import Board\n"
         "from kibitz.search.clock import Limits\n"
         "from kibitz.search.mcts.searcher import Searcher\n"
-        "from kibitz.search.params import Settings\n"
+        "from kibitz.search.options import Settings\n"
         "with Searcher(inline_evaluator(Uniform()), Settings(search_rule='prior', hash=1)) as s:\n"
         "    moves = s.search(Board(), Limits(nodes=61)).report.moves\n"
         "print(sorted(row.visits for row in moves) == [3] * 20)\n",
@@ -120,7 +120,7 @@ USES = {
         "True\n",
     ),
     "An option": (
-        "from kibitz.search.params import OPTIONS, Settings, option_of\n"
+        "from kibitz.search.options import OPTIONS, Settings, option_of\n"
         "from kibitz.search.method import why_without_effect\n"
         "option, settings = option_of('greeting'), Settings(search='mcts')\n"
         "print(option.line, settings.parse({'Greeting': '5'}).greeting, option.step)\n"

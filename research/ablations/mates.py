@@ -27,7 +27,7 @@ from kibitz.position.state import checkers, new_positions
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.method import preset
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Score
 
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")

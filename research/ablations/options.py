@@ -24,7 +24,7 @@ from kibitz.search.mcts.rules.parameters import OFF, RULES, to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
 from kibitz.search.method import why_without_effect
-from kibitz.search.params import OPTIONS, Settings
+from kibitz.search.options import OPTIONS, Settings
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]

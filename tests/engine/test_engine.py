@@ -20,7 +20,7 @@ from kibitz.nets.models.make import create
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.method import FEW_NODES
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
 SOON = 5.0  # seconds: for what takes milliseconds, on a machine that does something else, too

@@ -15,7 +15,7 @@ from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report
 from research.ablations.mates import (
     SMALL,

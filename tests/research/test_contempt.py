@@ -24,7 +24,7 @@ from kibitz.engine import Engine
 from kibitz.jit.records import as_record
 from kibitz.position.fen import START
 from kibitz.search.mcts.answer import temperature_at
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.game import terms_of
 from kibitz.zero.selfplay.moves import temperature_at_ply

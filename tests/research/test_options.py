@@ -10,7 +10,7 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.search.method import why_without_effect, without_effect
-from kibitz.search.params import DRIVERS, OPTIONS, Settings
+from kibitz.search.options import DRIVERS, OPTIONS, Settings
 from research.ablations.options import (
     FAILED,
     KINDS,

@@ -20,7 +20,7 @@ from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
 from kibitz.search.alphabeta.thread import MATE, TABLE
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Report
 from kibitz.uci.format import verbose_lines

@@ -12,7 +12,7 @@ from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from tests.search.consistency import pending
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"

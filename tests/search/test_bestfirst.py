@@ -34,7 +34,7 @@ from kibitz.search.bestfirst.worker import (
     write_calibration,
 )
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report
 
 MATERIAL = InlineBatch(inline_evaluator(Material()))

@@ -20,7 +20,7 @@ from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, TreeSearch, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 DRIVERS = ("inline", "threads", "batched")
 ENDLESS = {

@@ -23,7 +23,7 @@ from kibitz.search.bestfirst.worker import (
     read_calibration,
     write_calibration,
 )
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from tests.uci.scripted import Gui
 
 BINS = Calibration(-3.0, 0.0, np.linspace(3.0, 0.0, 50), "uniform")

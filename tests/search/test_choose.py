@@ -21,7 +21,7 @@ from kibitz.search.mcts.answer import (
 )
 from kibitz.search.mcts.rules.parameters import Puct
 from kibitz.search.mcts.statistics import in_order, moves_below
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 from kibitz.search.report import MoveStatistics
 from kibitz.search.tablebase import RootMove

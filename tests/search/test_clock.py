@@ -27,7 +27,7 @@ from kibitz.search.clock import (
     verdict,
 )
 from kibitz.search.limits import Clock, Limits
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 
 QUIET = BestMoveInstability(samples=10)

@@ -14,7 +14,7 @@ from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.alphabeta.table import new_table
 from kibitz.search.limits import Limits
 from kibitz.search.method import resolved
-from kibitz.search.params import OPTIONS, Settings, option_of
+from kibitz.search.options import OPTIONS, Settings, option_of
 from kibitz.uci.options import announced, option_table
 
 EVALUATOR = inline_evaluator(Material())

@@ -15,7 +15,7 @@ from kibitz.search.mcts.playout.root import PLANNED
 from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report
 from kibitz.zero.selfplay.config import SelfPlay
 from tests.search.consistency import pending

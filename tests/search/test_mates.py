@@ -17,7 +17,7 @@ from kibitz.position.notation import legal_codes, relative
 from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report, Score
 from kibitz.search.searcher import with_whole_mates
 from tests.search.test_proofs import mates_within

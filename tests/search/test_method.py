@@ -12,7 +12,7 @@ import kibitz.search
 from kibitz import Board, Engine
 from kibitz.search.clock import Standing
 from kibitz.search.method import changes_of, preset, resolved
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
 from kibitz.search.searcher import BaseSearcher
 

@@ -14,7 +14,7 @@ from kibitz.search.mcts.playout.root import random_gamma
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from tests.search.consistency import check_tree
 
 EPSILON = 0.25

@@ -19,7 +19,7 @@ from kibitz.search.mcts.answer import make_report
 from kibitz.search.mcts.rules.parameters import Contempt, Exploration, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.method import open_search
-from kibitz.search.params import SearchName, Settings
+from kibitz.search.options import SearchName, Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Score, Totals, Wdl
 from kibitz.uci.format import policy_index, verbose_lines

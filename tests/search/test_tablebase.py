@@ -21,7 +21,7 @@ from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.method import open_search
-from kibitz.search.params import SearchName, Settings
+from kibitz.search.options import SearchName, Settings
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 from kibitz.search.report import Report, Result
 from kibitz.search.tablebase import (

@@ -8,7 +8,7 @@ import kibitz.engine.options
 import kibitz.uci.protocol
 import kibitz.uci.proxy
 from kibitz import Board
-from kibitz.search.params import ENTRIES, OPTIONS
+from kibitz.search.options import ENTRIES, OPTIONS
 from kibitz.uci.options import TABLE_MARK, option_table
 
 PROJECT = Path(__file__).parents[2]

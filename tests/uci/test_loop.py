@@ -13,7 +13,7 @@ from kibitz.engine.running import Search
 from kibitz.position.board import Board
 from kibitz.search.limits import Clock, Limits
 from kibitz.search.mcts.rules.parameters import OFF
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.searcher import BaseSearcher
 from kibitz.uci.options import announced
 from kibitz.uci.protocol import StandardInput

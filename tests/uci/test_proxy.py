@@ -17,7 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import MOST_CACHED, EngineOptions
 from kibitz.nets.discover import shipped_names
 from kibitz.nets.evaluators.cache import PredictionCache
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.uci import proxy
 from kibitz.uci.options import all_options
 from kibitz.uci.protocol import Channel

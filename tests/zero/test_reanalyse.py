@@ -23,7 +23,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.gumbel import completed_policy
 from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.zero.selfplay.targets import SHARES, policy_target
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="searches thousands of positions")

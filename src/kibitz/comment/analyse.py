@@ -32,7 +32,7 @@ from kibitz.comment.judge import (
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
-from kibitz.search.tablebase import Tablebases
+from kibitz.search.tablebase import tables_of
 
 if TYPE_CHECKING:
     from kibitz.engine import Engine
@@ -99,8 +99,8 @@ class Searches:
     """
 
     def __init__(self, *engines: Engine) -> None:
-        self._tables, self._probing = Tablebases(engines[0].settings.syzygy_path), Lock()
-        self.has_tables = bool(engines[0].settings.syzygy_path)
+        self._tables, self._probing = tables_of(engines[0].settings), Lock()
+        self.has_tables = self._tables.pieces > 0
         self._idle: SimpleQueue[Engine] = SimpleQueue()
         for engine in engines:
             self._idle.put(engine)

@@ -15,9 +15,9 @@ One file holds the tables of several rooms: each loads its own, and `use_file` c
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 import os
+import pkgutil
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ VARIABLE = "KIBITZ_CONFIG"
 
 # Where the keys of each table are declared; only tables that a file has are imported.
 TABLES = {
-    "search": "kibitz.search.params:Settings",
+    "search": "kibitz.search.options:Settings",
     "engine": "kibitz.engine.options:EngineOptions",
     "selfplay": "kibitz.zero.selfplay.config:SelfPlay",
     "label": "kibitz.data.labels.evaluating:Labelling",
@@ -117,8 +117,7 @@ def check_file(path: Location) -> None:
 
 
 def _table_class(home: str) -> Any:
-    module, _, name = home.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return pkgutil.resolve_name(home)
 
 
 # --- reading --------------------------------------------------------------------------------------

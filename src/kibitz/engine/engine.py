@@ -30,7 +30,7 @@ from kibitz.engine.running import Analysis, Search
 from kibitz.jit.process import start_early
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, resolved, variant_of, without_effect
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 if TYPE_CHECKING:
     from kibitz.nets.evaluators.cache import CacheUse

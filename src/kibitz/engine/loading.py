@@ -13,7 +13,7 @@ from kibitz.search.method import variant_of, warm
 if TYPE_CHECKING:
     from kibitz.nets.evaluators.cache import PredictionCache
     from kibitz.nets.load import Evaluator
-    from kibitz.search.params import Settings
+    from kibitz.search.options import Settings
 
 # What a network is: its name, and how open_evaluator is to compute it, in order.
 LOADED_WITH = (

@@ -1,4 +1,4 @@
-"""The options of an engine beside those of its search (search/params.py), and the settings file's.
+"""The options of an engine beside those of its search (search/options.py), and the settings file's.
 
 The file has a table `search` and a table `engine`, for all networks or for one.
 """
@@ -22,7 +22,7 @@ from kibitz.engine.levels import (
     human_level_of,
 )
 from kibitz.search.method import changes_of
-from kibitz.search.params import OPTIONS, Settings
+from kibitz.search.options import OPTIONS, Settings
 
 if TYPE_CHECKING:
     from kibitz.nets.evaluators.cache import PredictionCache

@@ -30,6 +30,7 @@ from kibitz.nets.kinds import (
     is_leela,
     stem_of,
 )
+from kibitz.nets.models.sizes import inline_maker
 
 AUTODISCOVER = "<autodiscover>"
 PAIR = "+"  # between a network of values and one of moves
@@ -274,5 +275,5 @@ def _card_of(file: Path) -> NetworkCard | None:
         _announced.add(file.resolve())
         say(f"not taken for a network: {error}", Level.VERBOSE if quiet else Level.NORMAL)
         return None
-    served = file.suffix != SUFFIXES[0] or card.family == "sparse"
+    served = file.suffix != SUFFIXES[0] or inline_maker(card.family) != ""
     return card if served or file.with_suffix(".onnx").is_file() else None

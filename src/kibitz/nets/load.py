@@ -1,13 +1,15 @@
 """Opens the evaluator that serves a network file or a name.
 
-Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, networks in Leela's
-format become `.onnx` files first (lc0.py), and a float file of any other family is served by the
-`.onnx` of the same name beside it. torch is imported only when needed.
+Networks of a family with an inline evaluator (sparse) run compiled, `.onnx` files go through ONNX
+Runtime, networks in Leela's format become `.onnx` files first (lc0.py), and a float file of any
+other family is served by the `.onnx` of the same name beside it. torch is imported only when
+needed.
 """
 
 from __future__ import annotations
 
 import os
+import pkgutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +21,9 @@ from kibitz.nets.card import load, read_card, save_onnx
 from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
 from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
-from kibitz.nets.evaluators.load_sparse import sparse_evaluator
 from kibitz.nets.kinds import NetworkCard, is_leela
 from kibitz.nets.lc0 import LeelaFile
+from kibitz.nets.models.sizes import inline_maker
 
 Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
@@ -55,10 +57,8 @@ def load_evaluator(
     if _is_onnx(what):
         return _with_onnx(what, devices, arguments)
     card = read_card(what)
-    if used == "inline" and card.family == "sparse":
-        return sparse_evaluator(*load(what), what)
     if used == "inline":
-        raise InputError("only sparse networks run inline", value=card.name, fix="use onnx")
+        return _inline(what, card)
     return _with_onnx(_export_of(what, card), devices, arguments)
 
 
@@ -75,7 +75,7 @@ def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "
     refuse_unknown(what)
     if _is_onnx(what) or is_leela(what):
         return "onnx"
-    return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"
+    return "inline" if backend == "inline" or inline_maker(read_card(what).family) else "onnx"
 
 
 def _half(
@@ -111,6 +111,16 @@ def load_batched(
 def as_batched(evaluator: Evaluator) -> BatchedEvaluator:
     """Any evaluator as one for batches."""
     return InlineBatch(evaluator) if isinstance(evaluator, InlineEvaluator) else evaluator
+
+
+def _inline(what: Location, card: NetworkCard) -> InlineEvaluator:
+    maker = inline_maker(card.family)
+    if not maker:
+        raise InputError(
+            "networks of this family run through ONNX", value=card.name, fix="use onnx"
+        )
+    evaluator: InlineEvaluator = pkgutil.resolve_name(maker)(*load(what), what)
+    return evaluator
 
 
 def _with_onnx(

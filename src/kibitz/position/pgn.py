@@ -379,8 +379,8 @@ def _mended(line: str) -> str:
 
 def seconds_of(node: chess.pgn.GameNode, name: Literal["clk", "emt"]) -> float | None:
     """The player's clock after a move, or the time that it took, in seconds; None without one."""
-    found = _TIMES[name].search(node.comment)
-    return None if found is None else 3600 * int(found[1]) + 60 * int(found[2]) + float(found[3])
+    time = _TIMES[name].search(node.comment)
+    return None if time is None else 3600 * int(time[1]) + 60 * int(time[2]) + float(time[3])
 
 
 def eval_of(node: chess.pgn.GameNode, turn: chess.Color) -> chess.engine.PovScore | None:

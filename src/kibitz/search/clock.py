@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kibitz.search.limits import Clock, Limits
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 
 if TYPE_CHECKING:

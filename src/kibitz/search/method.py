@@ -16,7 +16,7 @@ from kibitz.core.errors import ConfigError, did_you_mean
 from kibitz.core.options import Need, Option
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import OFF, RULES, names_of, to_rule
-from kibitz.search.params import CONTEMPT, DRIVERS, HEEDED, OPTIONS, Settings, option_of
+from kibitz.search.options import CONTEMPT, DRIVERS, HEEDED, OPTIONS, Settings, option_of
 
 if TYPE_CHECKING:
     from kibitz.nets.load import Evaluator

@@ -11,7 +11,7 @@ import numpy as np
 
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, absolute
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.tablebase import RootMove
 

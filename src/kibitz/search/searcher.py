@@ -20,9 +20,9 @@ from kibitz.position.notation import Move, legal_codes
 from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import Mate, MateSearch
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Listener, Report, Result, Totals, end_of, report_of_end
-from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, allowed_moves
+from kibitz.search.tablebase import ProbeBudget, RootMove, allowed_moves, tables_of
 
 # Settings that every search is built with; the others are read when they are needed.
 FIXED = ("search", "threads", "hash", "syzygy_path", "syzygy_limit", "syzygy_rule50")
@@ -107,9 +107,7 @@ class BaseSearcher(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.tables = Tablebases(
-            settings.syzygy_path, pieces=settings.syzygy_limit, rule50=settings.syzygy_rule50
-        )
+        self.tables = tables_of(settings)
         self._signals, self._lock = Signals(), threading.Lock()
         self._timer: Timer | None = None  # of the search under way
         self._hits = 0  # of the tablebases, before it

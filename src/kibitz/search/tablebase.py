@@ -1,7 +1,8 @@
 """Endgame tables (Syzygy, through python-chess): ranks of the root's moves, outcomes of leaves.
 
-Their folders are the option SyzygyPath of params.py. Nothing here makes a search fail: folders that
-are missing and files that are damaged are listed in `problems`, and the search goes on without.
+Their folders are the option SyzygyPath of options.py. Nothing here makes a search fail: folders
+that are missing and files that are damaged are listed in `problems`, and the search goes on
+without.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kibitz.position.attacks import FLIP, NO_SQUARE
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.search.limits import Limits
+from kibitz.search.options import Settings
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16
@@ -53,6 +55,13 @@ class RootMove(NamedTuple):
         if abs(self.rank) < DECISIVE:
             return DRAW
         return TABLEBASE if self.rank > 0 else -TABLEBASE
+
+
+def tables_of(settings: Settings) -> Tablebases:
+    """The tables that an engine's options name."""
+    return Tablebases(
+        settings.syzygy_path, pieces=settings.syzygy_limit, rule50=settings.syzygy_rule50
+    )
 
 
 class Tablebases:

@@ -26,7 +26,7 @@ from kibitz.position.count import Stopped, divide
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import MoveStatistics, Report, wdl_of
 from kibitz.uci.format import move_text
 from kibitz.uci.session import Job, Session

@@ -27,7 +27,7 @@ from kibitz.core.options import (
     written,
 )
 from kibitz.engine.options import EngineOptions
-from kibitz.search.params import DRIVERS, OPTIONS
+from kibitz.search.options import DRIVERS, OPTIONS
 
 TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
 

@@ -29,7 +29,7 @@ from kibitz.core.errors import FileError, InputError
 from kibitz.core.workers import memory, processors
 from kibitz.engine import Engine
 from kibitz.engine.options import EngineOptions, parse_backend_options
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.uci.loop import COMMANDS, run
 from kibitz.uci.session import Session
 

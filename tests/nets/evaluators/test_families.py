@@ -154,7 +154,7 @@ def test_loading_by_card(files: dict[str, Path], few: Leaves) -> None:
 
 
 def test_what_cannot_be_loaded_says_why(files: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="only sparse networks run inline"):
+    with pytest.raises(InputError, match="networks of this family run through ONNX"):
         load_evaluator(files["plain-2x16"], "inline")
     with pytest.raises(InputError, match=r"no such device.*use cpu"):
         load_evaluator(files["plain-2x16"], devices=["cuda"])

@@ -29,7 +29,7 @@ from kibitz.nets.models.sizes import new_card
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from tests.uci.scripted import Gui
 
 SPARSE, PLAIN = shipped_file("kibitz-64x256"), shipped_file("kibitz-plain-4x64")

@@ -19,7 +19,7 @@ from kibitz.engine import Engine
 from kibitz.engine.running import Search
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
-from kibitz.search.params import SearchName
+from kibitz.search.options import SearchName
 
 
 class Progress(NamedTuple):

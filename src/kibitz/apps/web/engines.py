@@ -17,7 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.levels import STRONGEST, WEAKEST
 from kibitz.search.mcts.rules.parameters import OFF, RULE_NAMES
 from kibitz.search.method import PRESETS, changes_of
-from kibitz.search.params import SearchName
+from kibitz.search.options import SearchName
 
 
 class EngineChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

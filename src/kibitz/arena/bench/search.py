@@ -30,7 +30,7 @@ from kibitz.search.mcts.rules.parameters import names_with
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.method import open_search
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report
 from kibitz.search.searcher import BaseSearcher
 

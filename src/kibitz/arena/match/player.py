@@ -20,7 +20,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import Report, Score
 from kibitz.uci.client import Info, Program, ProgramFault, SearchAnswer, UciClient, parse_info
 from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking

@@ -43,7 +43,7 @@ from kibitz.nets.discover import (
 )
 from kibitz.nets.load import SIMPLE, Backend
 from kibitz.search.method import changes_of
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 BUILT_IN: dict[str, type[Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend", "checkout")

@@ -34,7 +34,7 @@ from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.method import changes_of, open_search, warm, without_effect
-from kibitz.search.params import SearchName, Settings
+from kibitz.search.options import SearchName, Settings
 from kibitz.search.report import Line, Report, Result, spelled
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, warm
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.report import MoveStatistics, Report, Result
 from kibitz.search.searcher import BaseSearcher
 

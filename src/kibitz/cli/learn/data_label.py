@@ -33,7 +33,7 @@ from kibitz.nets.discover import named
 from kibitz.nets.load import load_evaluator
 from kibitz.search.mcts.rules.parameters import RULE_NAMES, RuleName, alternatives
 from kibitz.search.method import for_targets, warm
-from kibitz.search.params import option_of
+from kibitz.search.options import option_of
 from kibitz.uci.client import PATIENCE, ProgramFault
 from kibitz.zero.selfplay.reanalyse import Reanalysis, reanalyse
 

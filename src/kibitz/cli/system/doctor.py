@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json as jsons
 import os
+import pkgutil
 import platform
 import re
 import shutil
@@ -110,8 +111,7 @@ def _ask(function: str, *arguments: str) -> Answer:
 def answer(function: str, *arguments: str) -> None:
     """Call a function for the process that asks, and print its result."""
     settings.use(settings.usual_file())
-    module, _, name = function.partition(":")
-    result = getattr(importlib.import_module(module), name)(*arguments)
+    result = pkgutil.resolve_name(function)(*arguments)
     sys.stdout.write(f"\n{jsons.dumps(result)}\n")
 
 
@@ -165,11 +165,15 @@ def networks() -> dict[str, Any]:
 def tables() -> dict[str, Any]:
     """The endgame tables that the settings name."""
     from kibitz.engine import Engine
-    from kibitz.search.tablebase import Tablebases
+    from kibitz.search.tablebase import tables_of
 
-    path = Engine().settings.syzygy_path
-    tablebases = Tablebases(path)
-    return {"path": path, "pieces": tablebases.pieces, "problems": tablebases.problems}
+    settings = Engine().settings
+    tablebases = tables_of(settings)
+    return {
+        "path": settings.syzygy_path,
+        "pieces": tablebases.pieces,
+        "problems": tablebases.problems,
+    }
 
 
 def engines() -> dict[str, Any]:

@@ -73,11 +73,11 @@ class _Links(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
+            self.addresses += [value for name, value in attrs if name == "href" and value]
 
 
 class Scraper:
@@ -114,7 +114,7 @@ class Scraper:
         links = _Links()
         links.feed(content)
         patterns = [pattern for pattern in (self.site.games, self.site.follow) if pattern]
-        for link in links.found:
+        for link in links.addresses:
             target = urldefrag(urljoin(url, link)).url
             same = urlsplit(target)[:2] == urlsplit(url)[:2]
             if same and target not in self._queued and any(re.search(p, target) for p in patterns):

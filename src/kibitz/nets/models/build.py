@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,8 +45,7 @@ def build(what: NetworkCard | str) -> nn.Module:
     """Return a freshly initialised network for a card or a size string."""
     card = new_card(what) if isinstance(what, str) else what
     check_card(card)
-    module, _, name = FAMILIES[card.family].network.partition(":")
-    network: nn.Module = getattr(importlib.import_module(module), name)(card)
+    network: nn.Module = pkgutil.resolve_name(FAMILIES[card.family].network)(card)
     return network
 
 

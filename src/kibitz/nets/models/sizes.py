@@ -51,6 +51,7 @@ class Family(NamedTuple):
     policy_order: str
     heads: Heads
     network: str  # what makes one of a card, as module:function; it imports torch
+    inline: str = ""  # the same, for an inline evaluator of card, arrays, file; "": through ONNX
 
 
 class Size(NamedTuple):
@@ -95,9 +96,16 @@ FAMILIES = {
         _KINDS, (), "dilated-eval", "onehot15", "batchfirst", Heads("rank"), f"{_BUILD}:dilated"
     ),
     "sparse": Family(
-        _WIDTHS, _SPARSE, "sparse-512", "sparse768", "table1858", Heads("wdl"), f"{_BUILD}:sparse"
+        *(_WIDTHS, _SPARSE, "sparse-512", "sparse768", "table1858", Heads("wdl")),
+        network=f"{_BUILD}:sparse",
+        inline="kibitz.nets.evaluators.load_sparse:sparse_evaluator",
     ),
 }
+
+
+def inline_maker(family: str) -> str:
+    """What makes an inline evaluator of a family's networks; empty if they go through ONNX."""
+    return FAMILIES[family].inline if family in FAMILIES else ""
 
 
 def parse(text: str) -> Size:

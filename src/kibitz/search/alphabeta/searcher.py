@@ -32,7 +32,7 @@ from kibitz.search.alphabeta.thread import (
     new_control,
 )
 from kibitz.search.clock import Standing
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Report, SearchedMove, Totals, drawn, report_of
 from kibitz.search.searcher import BaseSearcher

@@ -20,7 +20,7 @@ from kibitz.search.bestfirst.nodes import DECISIVE, INFINITE, MATE, NONE, UNIT
 from kibitz.search.bestfirst.table import find
 from kibitz.search.bestfirst.worker import Worker, is_for, read_calibration, rough_calibration
 from kibitz.search.clock import Standing
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import UNPROVED
 from kibitz.search.report import Report, SearchedMove, drawn, report_of
 from kibitz.search.searcher import BaseSearcher

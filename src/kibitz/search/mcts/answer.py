@@ -30,7 +30,7 @@ from kibitz.search.mcts.statistics import (
     view_of,
 )
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
 from kibitz.search.report import (
     Line,

@@ -25,7 +25,7 @@ from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory, TreeSearch
 from kibitz.search.mcts.tree.memory import Line, keep_subtree
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear, propagate_proof, set_proof
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.report import Report
 from kibitz.search.searcher import ENDLESS, BaseSearcher

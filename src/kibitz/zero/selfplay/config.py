@@ -25,7 +25,7 @@ from kibitz.search.mcts.rules.parameters import (
 )
 from kibitz.search.method import PRESETS as SEARCHES
 from kibitz.search.method import changes_of, for_targets
-from kibitz.search.params import Settings, option_of
+from kibitz.search.options import Settings, option_of
 
 MOST_GUMBEL = 4096  # playouts the Gumbel rule can plan
 MEGABYTE = 1 << 20

@@ -25,7 +25,7 @@ from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import absolute
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 from kibitz.zero.selfplay.targets import policy_target, searched_value
 
 PIECE = 1_000  # plies that a process searches at a time

@@ -29,7 +29,7 @@ from kibitz.search.mcts.tree.nodes import (
     prior_of,
     root_at,
 )
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is not known
 TINY = 2.0**-1022

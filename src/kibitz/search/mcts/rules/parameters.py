@@ -7,8 +7,8 @@ name of the option SearchRule: all that the rest of Kibitz asks about a rule wit
 
 from __future__ import annotations
 
-import importlib
 import math
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -17,7 +17,7 @@ from kibitz.core.errors import ConfigError
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel", "expectimax"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
-Settings: TypeAlias = Any  # of search/params.py, whose options take the names of rules from here
+Settings: TypeAlias = Any  # of search/options.py, whose options take the names of rules from here
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
 
@@ -174,8 +174,7 @@ def entry_of(rule: Rule) -> Entry:
 
 def scoring_of(entry: Entry) -> Scoring:
     """What a rule computes."""
-    module, _, name = entry.scoring.partition(":")
-    scoring: Scoring = getattr(importlib.import_module(module), name)
+    scoring: Scoring = pkgutil.resolve_name(entry.scoring)
     return scoring
 
 

@@ -28,7 +28,7 @@ from kibitz.search.mcts.rules.parameters import (
     to_rule,
 )
 from kibitz.search.method import PRESETS, changes_of, preset
-from kibitz.search.params import OPTIONS, Settings, option_of
+from kibitz.search.options import OPTIONS, Settings, option_of
 
 
 def test_defaults_are_those_of_the_rules() -> None:
