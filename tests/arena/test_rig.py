@@ -6,7 +6,9 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,9 @@ from kibitz.position.board import Board
 ROOT = Path(kibitz.__file__).parents[2]
 BASE = "material,Search=alphabeta"
 PATCH = f"{BASE},NullMoveReduction=5,LateMoveDepth=0"
+CONTEMPT = "material,Search=mcts,ScLimit=5,Temperature=0.5"
+PEOPLE = "kibitz-plain-4x64,Search=mcts,rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1"
+TOWER = "kibitz-64x256+kibitz-plain-4x64,Search=mcts,MinibatchSize=8,nodes=40"
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
 
@@ -57,20 +62,42 @@ def told(games: dict[int, PlayedGame]) -> list[Any]:
     ]
 
 
-def test_one_call_a_move_plays_the_games_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    direct = told(played(PATCH, BASE))
-    assert direct == told(played(PATCH, BASE))
-    assert direct == told(played(PATCH, BASE, concurrency=3))
+@pytest.mark.parametrize(
+    ("players", "rounds"), [((PATCH, BASE), 3), ((CONTEMPT, BASE), 3), ((PEOPLE, TOWER), 1)]
+)
+def test_one_call_a_move_plays_the_games_of_the_engine(
+    players: tuple[str, str], rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = told(played(*players, rounds=rounds))
+    assert direct == told(played(*players, rounds=rounds))
+    assert direct == told(played(*players, rounds=rounds, concurrency=3))
     monkeypatch.setattr(Engine, "best_at", lambda *_: None)
-    assert direct == told(played(PATCH, BASE))
+    assert direct == told(played(*players, rounds=rounds))
+
+
+@pytest.mark.parametrize("nodes", [2, 60])
+def test_a_short_tree_search_waits_for_no_other_thread(
+    nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine("kibitz-plain-4x64", hash=1, minibatch_size=8) as engine:
+        longer = engine.play(Board(), nodes=nodes).report
+        engine.new_game()
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", None)
+        monkeypatch.setattr(threading.Thread, "start", None)
+        direct = engine.best_at(Board(), nodes)
+    assert direct is not None
+    assert (direct.best, direct.nodes, direct.moves) == (longer.best, longer.nodes, longer.moves)
 
 
 @pytest.mark.parametrize(
-    "options", [{"threads": 2}, {"multipv": 2}, {"temperature": 1.0}, {"search": "mcts"}]
+    "options",
+    [{"threads": 2}, {"multipv": 2}, {"temperature": 1.0}, {"search": "mcts", "threads": 2}],
 )
 def test_other_searches_have_no_such_call(options: dict[str, Any]) -> None:
     with Engine("material", **{"hash": 1, "search": "alphabeta", **options}) as engine:
         assert engine.best_at(Board(), 50) is None
+    with Engine("material", hash=1, search="mcts") as engine:
+        assert engine.best_at(Board(), 1_000_000) is None
     with Engine("material", hash=1, limit_strength=True) as engine:
         assert engine.best_at(Board(), 50) is None
 

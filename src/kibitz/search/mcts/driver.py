@@ -252,7 +252,8 @@ class Batches:
             return outcome
         self._waiting.append(batch)
         arguments = (part_of(batch.leaves, 0, batch.filled), batch.filled_out())
-        if self.pool is None:
+        if self.pool is None or pace.alone:
+            batch.answer = None
             self.evaluator.evaluate(*arguments)
         else:
             batch.answer = self.pool.submit(self.evaluator.evaluate, *arguments)
@@ -348,7 +349,7 @@ class Driver:
             self.work = Threads(searches, evaluator, rule, behaviour)
         else:
             self.work = Batches(searches, evaluator, rule, behaviour, rows, in_flight)
-        self.slow_start_nodes, self.slow_start_rows = 0, rows
+        self.slow_start_nodes, self.slow_start_rows, self.alone = 0, rows, False
 
     def close(self) -> None:
         """End the running playouts and the threads."""
@@ -389,7 +390,8 @@ class Driver:
         """
         for search, count in zip(self.searches, playouts, strict=True):
             search.begin(count, by_playouts)
-        pace = Pace(should_stop, short, frequent, self.slow_start_nodes, self.slow_start_rows)
+        slow_start = self.slow_start_nodes, self.slow_start_rows
+        pace = Pace(should_stop, short, frequent, *slow_start, self.alone)
         try:
             self._run(pace, 0.0 if short or frequent else self.work.patience)
         finally:

@@ -18,7 +18,7 @@ from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import Mates, choose_move, make_report, principal_variation
-from kibitz.search.mcts.driver import Driver, Threads
+from kibitz.search.mcts.driver import DIRECT_PLAYOUTS, Driver, Threads
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.rules.parameters import OFF, Gumbel, to_behaviour, to_rule
 from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled, standing
@@ -98,6 +98,20 @@ class Searcher(BaseSearcher):
         """Search without a report or a choice of move, for callers that read the tree itself."""
         with self._lock:
             self._search(board, limits, None, Signals())
+
+    def best_at(self, board: Board, nodes: int) -> Report | None:
+        """The move of a short search that never leaves this thread: waking others takes as long."""
+        if nodes > DIRECT_PLAYOUTS or len(self.contexts) > 1 or board.outcome() is not None:
+            return None
+        with self._lock:
+            self.driver.alone = True
+            try:
+                self._search(board, Limits(nodes=nodes), None, Signals())
+            finally:
+                self.driver.alone = False
+            report = self.report()
+            best = report.best._replace(moves=self.choose(report))
+            return replace(report, lines=(best,))
 
     def run(self) -> None:
         """Search until a limit is reached or nothing is left to learn; if neither, until `stop`."""

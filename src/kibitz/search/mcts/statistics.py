@@ -136,7 +136,8 @@ def _row(node: _Node, edge: _Edge, table: RootMove | None) -> MoveStatistics:
     draw, deviation = node.draw, 0.0
     if edge.has_node:
         draw, deviation = edge.draw, math.sqrt(max(0.0, edge.square - value * value))
-    proof = edge.proof if is_settled(edge.proof) else UNPROVED  # a bound is in the value
+    # A bound is in the value. Asking a kernel takes long, and most moves are not proved.
+    proof = edge.proof if edge.proof and is_settled(edge.proof) else UNPROVED
     if proof == UNPROVED and table is not None:
         proof = table.proof
     if proof != UNPROVED:
@@ -238,7 +239,7 @@ def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) 
 
 def grade_of(proof: int) -> tuple[int, int]:
     """How good a proof is: won, open or drawn, lost; then sooner wins and later losses first."""
-    if proof == DRAW or not is_settled(proof):
+    if proof in (UNPROVED, DRAW) or not is_settled(proof):  # calling a kernel takes long
         return 0, 0
     return (1 if proof > 0 else -1), int(rank_of(proof))
 

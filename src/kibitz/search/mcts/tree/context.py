@@ -178,6 +178,7 @@ class Pace:
     frequent: bool  # a check whenever the playouts have grown by a part
     slow_start_nodes: int  # a tree with fewer visits is small: one thread, or few rows of a batch
     slow_start_rows: int
+    alone: bool = False  # batches are evaluated on the calling thread, with no other to wait for
     piece: int = FIRST_PIECE  # playouts between two checks of a run with a short time
 
 
