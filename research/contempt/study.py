@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from statistics import NormalDist, fmean, stdev
 from typing import ClassVar, NamedTuple
@@ -29,7 +30,7 @@ from research.contempt.plan import Findings, Json, Plan
 
 NONE = "none"  # no odds: White still is the giver
 ODDS = (NONE, *ODDS_FILES)
-RANDOM_MOVES = 2  # plies, one by each side, so that the openings differ
+BLOCKS = 10  # in which the openings are played, each by all givers before the next
 TRAP = 0.1  # a reply by which the giver's own expected score rises so much
 SAMPLED = "rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1"  # moves drawn from the policy
 PEOPLE = "kibitz-256x256+maia-1500"
@@ -60,6 +61,8 @@ class Study(Plan):
 
     games: int = setting(400, "of each cell, an even number", low=2, high=1_000_000)
     nodes: int = setting(100, "of each move of the giver", low=1)
+    share: float = setting(1.0, "of all openings, the first ones", low=0.001, high=1.0)
+    random_plies: int = setting(2, "at the beginning, so that openings differ", low=0, high=40)
     odds: tuple[str, ...] = setting((NONE, "knight", "queen"), "what White begins without")
     givers: tuple[str, ...] = setting(
         (
@@ -100,40 +103,55 @@ class Study(Plan):
     @property
     def circumstances(self) -> Json:
         """Limits, opponents, games."""
-        start = f"start position with odds, {RANDOM_MOVES} random plies"
+        start = f"start position with odds, {self.random_plies} random plies"
         return {
             "limits": f"{self.nodes} nodes a move",
             "givers": "; ".join(self.givers),
             "opponent": "; ".join(self._names(self.opponents)),
-            "games": f"{self.games} a cell, the giver with White",
+            "games": f"{self._played(self.share)} a cell, the giver with White",
             "start": self.openings or start,
         }
 
-    def _cell(self, odds: str, opponent: str, giver: str) -> MatchCell:
+    def _played(self, share: float) -> int:
+        """The games of a share of a cell, an even number."""
+        return 2 * max(1, round(share * self.games / 2))
+
+    def _cell(self, odds: str, opponent: str, giver: str, share: float) -> MatchCell:
         # A score of this type can be turned back into a value.
         players = (f"{giver},ScoreType=centipawn_2019", opponent)
         name = " ".join([odds, *self._names([opponent, giver])])
-        starts = odds_openings(odds, self.games, self.seed)
-        return self.match(name, players, Control(nodes=self.nodes), odds=odds, starts=starts)
+        # A part of a cell has the openings of all of it: its games are those of the whole.
+        starts = odds_openings(odds, self.games, self.seed, self.random_plies)
+        control, games = Control(nodes=self.nodes), self._played(share)
+        return self.match(name, players, control, games, odds=odds, starts=starts)
 
-    def cells(self) -> list[MatchCell]:
-        """A match for each of odds, opponent and giver."""
+    def _cells(self, share: float) -> list[MatchCell]:
         return [
-            self._cell(odds, opponent, giver)
+            self._cell(odds, opponent, giver, share)
             for odds in self.odds
             for opponent in self.opponents
             for giver in self.givers
         ]
 
+    def cells(self) -> list[MatchCell]:
+        """A match for each of odds, opponent and giver."""
+        return self._cells(self.share)
+
     def find(self, session: Session) -> Findings:
         """Scores, and comparisons with p-values that are corrected by Holm for their number."""
+        for block in range(1, BLOCKS):
+            for cell in self._cells(self.share * block / BLOCKS):
+                session.play(cell)
+        return self._counted(session)
+
+    def _counted(self, session: Session) -> Findings:
         facts: list[Json] = []
         compared: list[Json] = []
         givers, opponents = self._names(self.givers), self._names(self.opponents)
         for odds in self.odds:
             for name, opponent in zip(opponents, self.opponents, strict=True):
                 cell = {"odds": odds, "opponent": name}
-                cells = [self._cell(odds, opponent, giver) for giver in self.givers]
+                cells = [self._cell(odds, opponent, giver, self.share) for giver in self.givers]
                 played = dict(zip(givers, map(session.play, cells), strict=True))
                 facts += [_row(cell, giver, games) for giver, games in played.items() if games]
                 comparisons = [_compared(text, played) for text in self.controls]
@@ -148,8 +166,9 @@ class Study(Plan):
         return Findings(headings, rows, facts, panels, legend, more, [*map(_sentence, compared)])
 
 
-def odds_openings(odds: str, count: int, seed: int) -> list[Opening]:
-    """Start positions where White lacks a piece, each after a random move by either side.
+@cache
+def odds_openings(odds: str, count: int, seed: int, plies: int) -> tuple[Opening, ...]:
+    """Start positions where White lacks a piece, each after random moves of both sides in turn.
 
     Nothing is captured in them and no king is in check. The first ones of a longer list are those
     of a shorter one; where there are fewer different ones, they serve again.
@@ -159,11 +178,11 @@ def odds_openings(odds: str, count: int, seed: int) -> list[Opening]:
     number = 0
     while len(openings) < count:
         fen = starts[len(openings) % len(starts)]
-        board = play_at_random(Board(fen), RANDOM_MOVES, random.Random(f"{odds} {seed} {number}"))
+        board = play_at_random(Board(fen), plies, random.Random(f"{odds} {seed} {number}"))
         number += 1
         if board.material == Board(fen).material and not board.is_check():
             openings.append(Opening(fen, tuple(move.uci() for move in board.moves)))
-    return openings
+    return tuple(openings)
 
 
 # --- what games show ------------------------------------------------------------------------------

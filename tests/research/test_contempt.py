@@ -257,9 +257,9 @@ def test_what_the_giver_hopes_for_is_turned_back_into_a_score() -> None:
 
 @pytest.mark.parametrize("odds", ODDS)
 def test_openings_at_odds_lack_the_piece_and_nothing_else(odds: str) -> None:
-    openings = odds_openings(odds, 60, 1)
-    assert openings[:20] == odds_openings(odds, 20, 1)
-    assert openings != odds_openings(odds, 60, 2)
+    openings = odds_openings(odds, 60, 1, 2)
+    assert openings[:20] == odds_openings(odds, 20, 1, 2)
+    assert openings != odds_openings(odds, 60, 2, 2)
     missing = {"none": "", "pawn": "P", "knight": "N", "bishop": "B", "rook": "R", "queen": "Q"}
     for opening in openings:
         board = chess.Board(opening.fen)
@@ -345,6 +345,39 @@ def test_a_study_is_played_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert carry_out(app, command) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == first["rows"]
     assert [path.stat().st_mtime_ns for path in before] == times
+
+
+def test_a_share_of_a_study_is_the_beginning_of_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rows(*changes: str) -> Any:
+        texts = (*STUDY, "games=8", "nodes=4", "most_moves=4", *changes)
+        words = [word for text in texts for word in ("--set", text)]
+        assert carry_out(app, ["study", "--folder", str(tmp_path), "--json", *words]) == 0
+        return json.loads(capsys.readouterr().out)["rows"]
+
+    def lines() -> int:
+        return sum(len(path.read_text().splitlines()) - 1 for path in tmp_path.glob("games/*"))
+
+    part = rows("share=0.25")
+    assert [row["games"] for row in part] == [2] * 4
+    assert lines() == 8
+    assert [row["games"] for row in rows()] == [8] * 4
+    assert lines() == 32
+    assert rows("share=0.25") == part
+
+
+def test_all_givers_play_a_block_of_openings_before_the_next(tmp_path: Path) -> None:
+    order = []
+
+    class Watched(Scripted):
+        def play(self, cell: Any) -> Any:
+            order.append(cell.games)
+            return []
+
+    plan = load(Study, overrides=[*STUDY, "games=40", "share=0.5"])
+    plan.find(Watched(tmp_path, {}))
+    assert order == [games for games in range(2, 22, 2) for _ in range(4)]
 
 
 @pytest.mark.parametrize(
