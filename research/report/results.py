@@ -27,8 +27,8 @@ from kibitz.core.errors import (
 from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.log import say
 from kibitz.core.provenance import KEY, MISSING
-from kibitz.nets.card import read_card
 from kibitz.nets.discover import SUFFIXES, shipped_file
+from kibitz.nets.files import read_card
 
 Verdict: TypeAlias = Literal[
     "reproduced",

@@ -12,8 +12,8 @@ import kibitz
 from kibitz.cli import main
 from kibitz.core import provenance
 from kibitz.core.files import EPOCH_VARIABLE
-from kibitz.nets.card import read_card
 from kibitz.nets.discover import shipped_file
+from kibitz.nets.files import read_card
 from kibitz.nets.models import make
 from research.command import carry_out
 from research.contempt.__main__ import app as contempt

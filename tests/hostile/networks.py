@@ -14,8 +14,8 @@ import numpy as np
 import safetensors.numpy
 
 from kibitz.core.files import HEADER_KEY, ZEROS, fill_header
-from kibitz.nets.card import save, save_onnx, weights_sha256
-from kibitz.nets.kinds import NetworkCard
+from kibitz.nets.card import NetworkCard
+from kibitz.nets.files import save, save_onnx, weights_sha256
 from kibitz.nets.models.make import create, quantise, random_weights
 from kibitz.nets.models.sizes import new_card
 from kibitz.nets.onnx_model import message

@@ -19,8 +19,8 @@ from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import data_folder
 from kibitz.nets import discover as rooms
-from kibitz.nets.card import read_card
 from kibitz.nets.discover import discover, halves, resolve, shipped_default
+from kibitz.nets.files import read_card
 from kibitz.nets.models.make import create
 from tests.uci.scripted import Gui
 

@@ -19,14 +19,14 @@ from kibitz import Board, Engine
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.nets import lc0
-from kibitz.nets.card import read_card, save_onnx
+from kibitz.nets.card import ForeignFileError
 from kibitz.nets.discover import discover, named, resolve, shipped_file
 from kibitz.nets.encodings.leaves import Leaves, leaves_of, random_leaves
 from kibitz.nets.encodings.planes import encode
 from kibitz.nets.encodings.policy import leela_planes
 from kibitz.nets.evaluators.batched import evaluated
 from kibitz.nets.evaluators.onnx import OnnxEvaluator
-from kibitz.nets.kinds import ForeignFileError
+from kibitz.nets.files import read_card, save_onnx
 from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.load import load_batched
 from kibitz.nets.onnx_model import message

@@ -22,7 +22,7 @@ from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
 from kibitz.data.openings import random_openings
 from kibitz.data.shard import write
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
 from kibitz.zero.cycle import marker_of, read_cycle, read_marker, run_cycle
 from kibitz.zero.cycle_stages import KINDS, measure
 from tests.data.batches.makers import random_shard
@@ -68,7 +68,7 @@ def go(path: Path) -> None:
 
 
 def weights(path: Path) -> dict[str, Any]:
-    return cards.load_weights(path)
+    return network_files.load_weights(path)
 
 
 AVERAGE_SAVE = """
@@ -98,7 +98,7 @@ def test_networks_are_trained_on_averaged_and_saved(tmp_path: Path, size: str) -
         elif "running_var" in name:
             between = (first[name] + second[name]) / 2
             assert not np.allclose(made[name], between, rtol=1e-4), name  # estimated, not averaged
-    card = cards.read_card(home / "0002" / "train" / "small-0002.safetensors")
+    card = network_files.read_card(home / "0002" / "train" / "small-0002.safetensors")
     assert card.provenance.steps == 8  # those of the first iteration are counted
     playing = "-int8.safetensors" if size.startswith("sparse") else ".onnx"
     for end in (".safetensors", playing):
@@ -154,7 +154,7 @@ def test_a_student_listens_to_the_network_of_its_iteration(tmp_path: Path) -> No
         marker = read_marker(home / "student.json")
         assert marker is not None
         assert str(home / "train" / f"small-{iteration:04}.safetensors") in marker.inputs
-        student = cards.read_card(home / "student" / f"small-{iteration:04}.safetensors")
+        student = network_files.read_card(home / "student" / f"small-{iteration:04}.safetensors")
         assert student.size == "sparse-24"
         assert student.provenance.steps == 4 * iteration
     text = path.read_text("utf-8").replace('teacher = "train"', 'teacher = "student"')

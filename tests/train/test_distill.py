@@ -15,7 +15,7 @@ from kibitz.core.errors import InputError
 from kibitz.data.batches.batch import make, recipe
 from kibitz.data.batches.loader import TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import replay
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build, load_network, save_network
 from kibitz.nets.models.convolutional import Outputs
 from kibitz.nets.models.sizes import new_card

@@ -22,8 +22,8 @@ from kibitz.core.log import Stop
 from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import rows_in_batches
 from kibitz.data.shard import write
-from kibitz.nets import card as cards
-from kibitz.nets.kinds import Heads
+from kibitz.nets import files as network_files
+from kibitz.nets.card import Heads
 from kibitz.nets.models.build import load_network
 from kibitz.nets.models.sizes import new_card
 from kibitz.train.checkpoint import checkpoints_in
@@ -95,7 +95,7 @@ def test_a_resumed_training_ends_with_the_same_bits(
     assert first.state["place"] == second.state["place"]
     assert first.state["place"][0] >= 1
     for mine, theirs in zip(undisturbed.files, resumed.files, strict=True):
-        assert cards.read_card(mine).sha256 == cards.read_card(theirs).sha256
+        assert network_files.read_card(mine).sha256 == network_files.read_card(theirs).sha256
 
 
 def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
@@ -180,7 +180,7 @@ def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
     names = ["small", "small-int8", "small-average", "small-average-int8"]
     assert [path.stem for path in outcome.files] == names
     network, card = load_network(outcome.files[0])
-    assert [card.licence, cards.read_card(outcome.files[-1]).licence] == ["CC0", "CC0"]
+    assert [card.licence, network_files.read_card(outcome.files[-1]).licence] == ["CC0", "CC0"]
     assert card.provenance.steps == 5
     assert card.provenance.positions == 5 * 64
     assert card.provenance.commands == ("kibitz train ...",)
@@ -197,7 +197,7 @@ def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
         learned[f"{layer}.weight"] += common.repeat(4, 1)
     for name, tensor in learned.items():
         assert torch.equal(state[name], tensor)
-    integers = cards.load_weights(outcome.files[1])
+    integers = network_files.load_weights(outcome.files[1])
     expected = (255 * learned["value_features.weight"]).round().numpy()
     assert np.array_equal(integers["value_features"], expected)
     lines = lines_of(output)
@@ -211,7 +211,7 @@ def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
 def test_a_trained_network_is_trained_on(games: Path, tmp_path: Path) -> None:
     first = run(settings_of(games, tmp_path / "a", "run.steps=2")).files[0]
     settings = settings_of(games, tmp_path / "b", f"run.network={first}", "run.steps=1")
-    card = cards.read_card(run(settings).files[0])
+    card = network_files.read_card(run(settings).files[0])
     assert card.provenance.steps == 3
     assert len(card.provenance.commands) == 2
     assert card.size == NETWORK
@@ -284,7 +284,9 @@ def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: P
     ends = [last_checkpoint(tmp_path / name) for name in ("one", "two")]
     for name, tensor in ends[0].part("network").items():
         torch.testing.assert_close(ends[1].part("network")[name], tensor, rtol=1e-4, atol=1e-5)
-    assert cards.read_card(tmp_path / "two" / "two.safetensors").provenance.positions == 8 * 64
+    assert (
+        network_files.read_card(tmp_path / "two" / "two.safetensors").provenance.positions == 8 * 64
+    )
 
 
 def test_the_best_network_is_exported_and_kept(games: Path, tmp_path: Path) -> None:
@@ -301,13 +303,13 @@ def test_the_best_network_is_exported_and_kept(games: Path, tmp_path: Path) -> N
     best = min(found, key=lambda step: found[step])
     assert best < 30
     assert outcome.best == best
-    card = cards.read_card(outcome.files[0])
+    card = network_files.read_card(outcome.files[0])
     assert (card.provenance.steps, card.provenance.positions) == (best, best * 64)
     # The same training, ended there, has these weights.
     short = settings_of(games, tmp_path / "b", *spoiled, f"run.steps={best}")
-    assert cards.read_card(run(short).files[0]).sha256 == card.sha256
+    assert network_files.read_card(run(short).files[0]).sha256 == card.sha256
     kept = settings_of(games, tmp_path / "c", *spoiled, *often, "run.best=false")
-    assert cards.read_card(run(kept).files[0]).provenance.steps == 30
+    assert network_files.read_card(run(kept).files[0]).provenance.steps == 30
 
 
 def test_patience_ends_a_training_and_resuming_does_not_go_beyond(
@@ -323,7 +325,7 @@ def test_patience_ends_a_training_and_resuming_does_not_go_beyond(
     assert not outcome.stopped
     again = run(settings, resume=True)
     assert (again.step, again.best) == (outcome.step, outcome.best)
-    sums = [cards.read_card(one.files[0]).sha256 for one in (outcome, again)]
+    sums = [network_files.read_card(one.files[0]).sha256 for one in (outcome, again)]
     assert sums[0] == sums[1]
 
 
@@ -339,12 +341,12 @@ def test_where_no_game_is_held_out_the_last_weights_are_exported(
     rare = ("data.validation=0.001", "run.steps=6", "run.validate=2", "run.batch=16")
     outcome = run(settings_of(few, tmp_path / "a", *rare))
     assert (outcome.best, outcome.validation) == (None, {})
-    assert cards.read_card(outcome.files[0]).provenance.steps == 6
+    assert network_files.read_card(outcome.files[0]).provenance.steps == 6
     said = capsys.readouterr().err
     assert "no game is held out to validate on (data.validation=0.001)" in said
     assert "positions of held-out games" not in said
     outcome = run(settings_of(few, tmp_path / "b", *rare, "run.patience=1"))
-    assert cards.read_card(outcome.files[0]).provenance.steps == 6
+    assert network_files.read_card(outcome.files[0]).provenance.steps == 6
     assert "patience does not" in capsys.readouterr().err
 
 
@@ -392,7 +394,7 @@ def test_the_best_weights_survive_a_kill_and_their_damage_is_named(
         process.send_signal(signal.SIGKILL)
     resumed = run(killed, resume=True)
     assert (resumed.step, resumed.best) == (whole.step, whole.best)
-    sums = [cards.read_card(one.files[0]).sha256 for one in (whole, resumed)]
+    sums = [network_files.read_card(one.files[0]).sha256 for one in (whole, resumed)]
     assert sums[0] == sums[1]
     content = bytearray((folder / "best.safetensors").read_bytes())
     content[-9] ^= 1

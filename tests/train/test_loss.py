@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from kibitz.core.errors import ConfigError
 from kibitz.core.settings import dump, load
 from kibitz.data.batches.loader import TensorBatch
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build
 from kibitz.nets.models.convolutional import Outputs
 from kibitz.nets.models.sizes import new_card

@@ -11,7 +11,7 @@ import torch
 from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import Samples, replay
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build
 from kibitz.nets.models.make import LIMIT
 from kibitz.nets.models.sizes import new_card

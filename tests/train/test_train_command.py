@@ -11,7 +11,7 @@ import zstandard
 
 from kibitz.cli import main
 from kibitz.core.settings import dump, load
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
 from kibitz.nets.models.sizes import FAMILIES
 from kibitz.train.config import RECIPES, TrainingSettings
 from tests.train.running import last_checkpoint, lines_of, make_games
@@ -35,7 +35,7 @@ def test_one_flag_changes_the_architecture(
     result = json.loads(capsys.readouterr().out)
     assert (result["steps"], result["positions"]) == (2, 128)
     assert result["files"] == str(output / "n.safetensors")
-    assert cards.read_card(output / "n.safetensors").size == network
+    assert network_files.read_card(output / "n.safetensors").size == network
     assert result["training_total"] > 0
 
 
@@ -88,8 +88,8 @@ def test_the_forms_that_play_lie_beside_the_network(games: Path, tmp_path: Path)
         output = tmp_path / network / "a"
         words = ["train", "--network", network, "--data", str(games), "-o", str(output)]
         assert main([*words, "--steps", "1", *SMALL]) == 0
-        playing = cards.read_card(output / name)
-        assert playing.provenance == cards.read_card(output / "a.safetensors").provenance
+        playing = network_files.read_card(output / name)
+        assert playing.provenance == network_files.read_card(output / "a.safetensors").provenance
 
 
 def test_a_file_of_settings_and_words_that_override_it(games: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_student_learns_from_a_teacher_of_another_family(games: Path, tmp_path
 
 
 def test_moves_left_are_learned_where_a_network_has_the_head(games: Path, tmp_path: Path) -> None:
-    from kibitz.nets.kinds import Heads
+    from kibitz.nets.card import Heads
     from kibitz.nets.models.build import build, save_network
     from kibitz.nets.models.sizes import new_card
 

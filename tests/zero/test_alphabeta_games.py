@@ -20,7 +20,7 @@ from kibitz.core.places import place
 from kibitz.data.batches.batch import make, recipe
 from kibitz.data.batches.window import Source, Window
 from kibitz.jit.compile import COMPILED
-from kibitz.nets.card import read_card
+from kibitz.nets.files import read_card
 from kibitz.nets.models.make import create, export
 from kibitz.zero.selfplay.config import SelfPlay, preset
 from kibitz.zero.selfplay.play import play

@@ -21,9 +21,9 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
 from kibitz.data.shard import read
 from kibitz.data.store import Store, shards_in
-from kibitz.nets import card as cards
-from kibitz.nets.card import read_card
+from kibitz.nets import files as network_files
 from kibitz.nets.discover import resolve
+from kibitz.nets.files import read_card
 from kibitz.zero.folder import Folder
 from kibitz.zero.loop import Learning, Role
 from kibitz.zero.rating import ratings_of
@@ -55,7 +55,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 
 def weights(folder: Folder, generation: int) -> dict[str, bytes]:
-    _, arrays = cards.load(folder.network(generation, playing=False))
+    _, arrays = network_files.load(folder.network(generation, playing=False))
     return {name: array.tobytes() for name, array in arrays.items()}
 
 

@@ -1,4 +1,7 @@
-"""Games as the database keeps them, from PGN texts of sites and of the player's own files."""
+"""Games as the database keeps them, from PGN texts of sites and of the player's own files.
+
+A game's text is kept whole, with its clocks and comments.
+"""
 
 from __future__ import annotations
 

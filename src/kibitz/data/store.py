@@ -1,5 +1,7 @@
 """A store is a folder of shards: writing, reading with damaged ones left out, counting, cutting.
 
+`Summary` counts what `kibitz data inspect` prints.
+
 Names say where the games came from and end in eight digits of the content's own SHA-256: the same
 games written twice are one file, different ones never replace each other. Shards are put together,
 picked from and cut into pieces as arrays.

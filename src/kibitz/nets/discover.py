@@ -22,14 +22,14 @@ from kibitz.core.files import Location, data_folder, local_path
 from kibitz.core.log import Level, say
 from kibitz.core.provenance import took_part
 from kibitz.core.workers import local_copy
-from kibitz.nets.card import read_card
-from kibitz.nets.kinds import (
+from kibitz.nets.card import (
     LEELA_SUFFIXES,
     ForeignFileError,
     NetworkCard,
     is_leela,
     stem_of,
 )
+from kibitz.nets.files import read_card
 from kibitz.nets.models.sizes import inline_maker
 
 AUTODISCOVER = "<autodiscover>"

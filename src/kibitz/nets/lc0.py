@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import Location
 from kibitz.core.unpacking import open_unpacked
-from kibitz.nets.encodings.policy import TABLE_POLICY, leela_planes
-from kibitz.nets.kinds import (
+from kibitz.nets.card import (
     LEELA,
     LEELA_PLANES,
     LEELA_POLICY,
@@ -31,6 +30,7 @@ from kibitz.nets.kinds import (
     NetworkCard,
     stem_of,
 )
+from kibitz.nets.encodings.policy import TABLE_POLICY, leela_planes
 from kibitz.nets.onnx_model import Content, Model, WireError, fields, whole
 
 MAGIC = 0x1C0

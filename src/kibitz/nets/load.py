@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeAlias
 
 from kibitz.core.errors import FileError, InputError, did_you_mean, missing_extra
 from kibitz.core.files import Location, cache_folder, local_path
-from kibitz.nets.card import load, read_card, save_onnx
+from kibitz.nets.card import NetworkCard, is_leela
 from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
 from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
-from kibitz.nets.kinds import NetworkCard, is_leela
+from kibitz.nets.files import load, read_card, save_onnx
 from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.models.sizes import inline_maker
 

@@ -22,7 +22,7 @@ from kibitz.core.log import Stop, progress, say
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Window
-from kibitz.nets.kinds import NetworkCard, Provenance
+from kibitz.nets.card import NetworkCard, Provenance
 from kibitz.nets.models.build import count_parameters, file_weights
 from kibitz.nets.models.make import trained_card, write_networks
 from kibitz.train import checkpoint as checkpoints

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from kibitz.core.errors import InputError
 from kibitz.data.batches.loader import TensorBatch
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 from kibitz.nets.models.convolutional import Outputs, legal_logits, rows_of
 from kibitz.train.config import DistillSettings, LossWeights
 from kibitz.train.kernels import cross_entropies, scale_rows

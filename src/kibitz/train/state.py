@@ -22,8 +22,8 @@ from kibitz.core.places import size_of
 from kibitz.data.batches.batch import Recipe, recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share
 from kibitz.data.batches.window import Window, parse_source
+from kibitz.nets.card import NetworkCard
 from kibitz.nets.discover import RUN
-from kibitz.nets.kinds import NetworkCard
 from kibitz.nets.models.build import build, channels_last, load_network
 from kibitz.nets.models.sizes import new_card
 from kibitz.train import checkpoint as checkpoints

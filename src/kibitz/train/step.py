@@ -26,7 +26,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import write_bytes
 from kibitz.data.batches.loader import Share, TensorBatch
-from kibitz.nets.kinds import FEATURES, NetworkCard
+from kibitz.nets.card import FEATURES, NetworkCard
 from kibitz.nets.models.convolutional import Outputs
 from kibitz.nets.models.sparse import SparseNetwork
 from kibitz.train.config import DistillSettings, LossWeights, OptimiserSettings, Schedule

@@ -33,7 +33,7 @@ from kibitz.core.settings import used
 from kibitz.data.batches.loader import Loader, Share
 from kibitz.data.batches.window import parse_source, shards_in
 from kibitz.data.openings import chosen_openings
-from kibitz.nets.kinds import Provenance
+from kibitz.nets.card import Provenance
 from kibitz.nets.models.build import count_parameters, file_weights, load_network
 from kibitz.nets.models.make import trained_card, write_networks
 from kibitz.train.checkpoint import average_of, checkpoints_that_matter, estimate_norms, has_norms

@@ -37,8 +37,8 @@ from kibitz.core.log import Level, Stop, level, set_level
 from kibitz.core.settings import FILE, dump
 from kibitz.core.workers import processors
 from kibitz.data.store import Store
-from kibitz.nets.card import load
 from kibitz.nets.discover import RUN
+from kibitz.nets.files import load
 from kibitz.nets.models.make import create, quantise_sparse
 from kibitz.zero.config import Learn, LearnSettings, from_file
 

@@ -20,7 +20,7 @@ from kibitz.core.log import Stop, say
 from kibitz.core.settings import dump, load
 from kibitz.data.shard import SUFFIX
 from kibitz.data.store import Store
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
 from kibitz.train.config import TrainingSettings
 from kibitz.train.loop import train
 from kibitz.zero import rating
@@ -202,7 +202,7 @@ def train_network(work: Work, generation: int) -> bool:
 
 def _keep_network(folder: Folder, generation: int, source: Path, *, playing: bool) -> None:
     """Copy a trained network among those of the run; its card describes the whole run."""
-    card, weights = cards.load(source)
+    card, weights = network_files.load(source)
     positions = sum(positions_by(folder, generation))
     provenance = msgspec.structs.replace(
         card.provenance,
@@ -211,7 +211,7 @@ def _keep_network(folder: Folder, generation: int, source: Path, *, playing: boo
     )
     name = f"{folder.root.resolve().name}-{generation:04}"
     card = msgspec.structs.replace(card, name=name, provenance=provenance)
-    cards.save(folder.network(generation, playing=playing), weights, card)
+    network_files.save(folder.network(generation, playing=playing), weights, card)
 
 
 def _placed(settings: TrainingSettings, root: Path) -> TrainingSettings:

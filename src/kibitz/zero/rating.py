@@ -24,8 +24,8 @@ from kibitz.arena.match.spec import PROGRAMS, parse_player, parse_players
 from kibitz.core.files import measured, read_bytes, sha256_of, write_bytes
 from kibitz.core.log import say
 from kibitz.data.openings import random_openings
-from kibitz.nets.card import read_card
 from kibitz.nets.discover import BEST
+from kibitz.nets.files import read_card
 from kibitz.zero.config import Learn
 from kibitz.zero.folder import Folder, Rated, Result, Work, processor_seconds
 

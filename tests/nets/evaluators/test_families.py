@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
-from kibitz.nets.card import read_card, save_onnx
+from kibitz.nets.card import Heads
 from kibitz.nets.discover import shipped_file
 from kibitz.nets.encodings.leaves import Leaves, leaves_of, part_of
 from kibitz.nets.evaluators.batched import (
@@ -23,7 +23,7 @@ from kibitz.nets.evaluators.compare import difference, leaves_from
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.evaluators.onnx import OnnxEvaluator
 from kibitz.nets.evaluators.torch import TorchEvaluator
-from kibitz.nets.kinds import Heads
+from kibitz.nets.files import read_card, save_onnx
 from kibitz.nets.load import as_batched, load_batched, load_evaluator
 from kibitz.nets.models import make
 from kibitz.nets.models.sizes import new_card

@@ -13,7 +13,7 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.core import provenance
-from kibitz.nets.card import load_weights, read_card
+from kibitz.nets.files import load_weights, read_card
 
 pytestmark = pytest.mark.usefixtures("folder")
 

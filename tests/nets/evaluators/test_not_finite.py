@@ -15,7 +15,7 @@ from kibitz import Board, Engine
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.engine import loading
 from kibitz.engine.options import OpenedNetwork
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
 from kibitz.nets.discover import shipped_file
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
 from kibitz.nets.encodings.planes import Sight
@@ -38,10 +38,10 @@ SPARSE, PLAIN = shipped_file("kibitz-64x256"), shipped_file("kibitz-plain-4x64")
 def sparse_with(folder: Path, number: float) -> Path:
     """The shipped network with one number changed, with a new checksum."""
     assert SPARSE is not None
-    card, weights = cards.load(SPARSE)
+    card, weights = network_files.load(SPARSE)
     weights["tail3_bias"][1] = number
     file = folder / "wrong.safetensors"
-    cards.save(file, weights, card)
+    network_files.save(file, weights, card)
     return file
 
 
@@ -54,7 +54,7 @@ def onnx_with(folder: Path, change: Callable[[Any], Any], where: str = "value.ou
         if tensor.name.endswith(where):
             tensor.CopyFrom(numpy_helper.from_array(change(tensor), tensor.name))
     file = folder / "wrong.onnx"
-    cards.save_onnx(file, model.SerializeToString(), cards.read_card(PLAIN))
+    network_files.save_onnx(file, model.SerializeToString(), network_files.read_card(PLAIN))
     return file
 
 
@@ -97,16 +97,18 @@ def test_every_way_to_write_a_tensor_is_read(field: str) -> None:
     node = onnx.helper.make_node("LeakyRelu", ["planes"], ["out"], alpha=0.5)
     graph = onnx.helper.make_graph([node], "g", [], [], initializer=[whole, tensor])
     with pytest.raises(DamagedFileError, match=r"scale\[1\] is nan"):
-        cards.check_onnx_weights("here.onnx", onnx.helper.make_model(graph).SerializeToString())
+        network_files.check_onnx_weights(
+            "here.onnx", onnx.helper.make_model(graph).SerializeToString()
+        )
 
 
 def test_torch_refuses_it_too(tmp_path: Path) -> None:
     file = tmp_path / "little.safetensors"
     create("plain-1x8", file)
-    card, weights = cards.load(file)
+    card, weights = network_files.load(file)
     name = next(name for name, array in weights.items() if array.dtype == np.float32)
     weights[name].flat[0] = np.nan
-    cards.save(file, weights, card)
+    network_files.save(file, weights, card)
     with pytest.raises(DamagedFileError, match=f"{name}.* is nan"):
         load_evaluator(file, "torch")
 

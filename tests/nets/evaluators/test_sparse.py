@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from kibitz.core.errors import DamagedFileError, InputError
-from kibitz.nets.card import save
+from kibitz.nets.card import Precision
 from kibitz.nets.encodings.features import DETAILS, batch_features
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.move_features import batch_move_features
@@ -21,7 +21,7 @@ from kibitz.nets.encodings.planes import policy_indices
 from kibitz.nets.evaluators.batched import InlineBatch, evaluated, values_of
 from kibitz.nets.evaluators.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.nets.evaluators.sparse import put_wdl_logits, sparse_logits
-from kibitz.nets.kinds import Precision
+from kibitz.nets.files import save
 from kibitz.nets.load import load_evaluator
 from kibitz.nets.models.build import with_weights
 from kibitz.nets.models.make import PolicyPrecision, quantise, random_weights

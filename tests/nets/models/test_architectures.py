@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kibitz.core.errors import InputError
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build, count_parameters
 from kibitz.nets.models.convolutional import AttackShapedInput, Tower, legal_logits
 from kibitz.nets.models.sizes import inputs_of, new_card, parse

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from kibitz.core.errors import InputError
-from kibitz.nets.card import load_weights, read_card
-from kibitz.nets.kinds import Heads, NetworkCard
+from kibitz.nets.card import Heads, NetworkCard
+from kibitz.nets.files import load_weights, read_card
 from kibitz.nets.models.build import build, export_int8, export_onnx
 from kibitz.nets.models.sizes import inputs_of, new_card
 

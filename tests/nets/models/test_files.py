@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, FileError, InputError
-from kibitz.nets.card import load, load_weights, read_card, save, save_onnx
-from kibitz.nets.kinds import Heads, NetworkCard, Provenance
+from kibitz.nets.card import Heads, NetworkCard, Provenance
+from kibitz.nets.files import load, load_weights, read_card, save, save_onnx
 from kibitz.nets.models.build import build, load_network, save_network
 from kibitz.nets.models.make import from_arrays, quantise
 from kibitz.nets.models.sizes import new_card

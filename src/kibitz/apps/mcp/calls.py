@@ -1,6 +1,6 @@
 """Calls of tools and the engines they search with: few at a time, and ended when a client says so.
 
-server -> **calls** -> `tools` -> the library
+server -> **calls** -> `searches`, `lookups` -> the library
 """
 
 from __future__ import annotations

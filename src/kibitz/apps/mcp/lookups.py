@@ -1,6 +1,8 @@
 """The tools that look things up: openings, a player's practice, pictures of positions, puzzles.
 
 server -> `calls` -> **lookups** -> the library, as the commands call it
+
+A new tool is entered in `TOOLS` of server.py.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from kibitz.data import shard as shards
 from kibitz.data.batches.sample import check_rules
 from kibitz.data.shard import RESULT_TEXTS, Game, Ply, games_of
 from kibitz.data.shard import SUFFIX as SHARD
-from kibitz.nets.card import read_card
+from kibitz.nets.card import NetworkCard, is_leela
 from kibitz.nets.discover import RUN, SUFFIXES, discovered, named, shipped
-from kibitz.nets.kinds import NetworkCard, is_leela
+from kibitz.nets.files import read_card
 from kibitz.nets.load import SIMPLE
 from kibitz.position.board import Board
 from kibitz.position.epd import read_epd

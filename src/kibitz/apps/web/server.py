@@ -1,4 +1,7 @@
-"""The server: who may talk to it, how much at once, the page's files, its WebSocket and reports."""
+"""The server: who may talk to it, how much at once, the page's files, its WebSocket and reports.
+
+`LONGEST` is the longest request, so the longest upload.
+"""
 
 from __future__ import annotations
 

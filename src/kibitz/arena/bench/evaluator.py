@@ -27,7 +27,7 @@ from kibitz.data.batches.sample import Samples
 from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import aligned
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, part_of, random_leaves
 from kibitz.nets.encodings.planes import (
@@ -437,7 +437,7 @@ def _sparse(size: str, folder: Path) -> Iterator[Subject]:
 def _convolutional(size: str, folder: Path) -> Iterator[Subject]:
     exact, integers = folder / f"{size}.onnx", folder / f"{size}-int8.onnx"
     make.create(size, exact.with_suffix(".safetensors"))
-    weights = cards.load_weights(exact.with_suffix(".safetensors"))
+    weights = network_files.load_weights(exact.with_suffix(".safetensors"))
     make.export(exact.with_suffix(".safetensors"), exact)
     make.quantise_onnx(exact, integers, random_leaves(make.CALIBRATION))
     width, operations = parse(size).width, float(sum(map(_operations, weights.values())))

@@ -1,6 +1,6 @@
 """`kibitz data`: games imported, looked at, checked, split, put together, exported and pruned.
 
-Engines as teachers are in data_label.py.
+Engines as teachers are in data_label.py; what inspecting counts is in data/store.py.
 """
 
 from __future__ import annotations

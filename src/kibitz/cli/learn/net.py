@@ -11,9 +11,9 @@ from cyclopts import App, Parameter
 from kibitz.cli.output import JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import say
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
+from kibitz.nets.card import NetworkCard, is_leela, stem_of
 from kibitz.nets.discover import SHIPPED_FOLDER, NetworkFile, discover, discovered, resolve, shipped
-from kibitz.nets.kinds import NetworkCard, is_leela, stem_of
 from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.models import make
 from kibitz.nets.models.make import PolicyPrecision
@@ -96,7 +96,7 @@ def show(
 ) -> None:
     """Say what a network is, after checking every byte of its file."""
     path = _file(file)
-    emit(_described(path, cards.read_card(path)), as_json=json)
+    emit(_described(path, network_files.read_card(path)), as_json=json)
 
 
 def _file(name: str) -> Path:
@@ -157,10 +157,10 @@ def export(
     location = output or own.with_name(f"{stem_of(own)}.onnx")
     if is_leela(path):
         leela = LeelaFile(path)
-        cards.save_onnx(location, leela.onnx(), leela.card)
+        network_files.save_onnx(location, leela.onnx(), leela.card)
     else:
         make.export(path, location)
-    emit(_described(location, cards.read_card(location)), as_json=json)
+    emit(_described(location, network_files.read_card(location)), as_json=json)
 
 
 @net.command
@@ -180,7 +180,7 @@ def quantise(
     from kibitz.nets.load import load_batched
 
     path = _file(file)
-    card = cards.read_card(path)
+    card = network_files.read_card(path)
     location = output or _own(path).with_name(f"{path.stem}-{policy}{path.suffix}")
     at_least(1, positions=positions)
     leaves = leaves_from(source, positions)
@@ -263,7 +263,9 @@ def _parameters(name: str) -> int:
     from kibitz.nets.load import SIMPLE
 
     files = (resolve(part) for part in name.removeprefix("torch:").split("+"))
-    return sum(cards.read_card(Path(file)).parameters for file in files if file not in SIMPLE)
+    return sum(
+        network_files.read_card(Path(file)).parameters for file in files if file not in SIMPLE
+    )
 
 
 @net.command

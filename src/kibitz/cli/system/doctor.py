@@ -147,8 +147,8 @@ def _plain_name(package: str) -> str:
 
 def networks() -> dict[str, Any]:
     """The networks of the package and of the user, damaged ones by their errors."""
+    from kibitz.nets.card import stem_of
     from kibitz.nets.discover import SHIPPED_FOLDER, discover, discovered, shipped
-    from kibitz.nets.kinds import stem_of
 
     kinds = ("*.safetensors", "*.pb.gz")
     damaged = [str(file) for kind in kinds for file in SHIPPED_FOLDER.glob(kind)]

@@ -2,8 +2,8 @@
 
     facts -> **claims** (`claim` is what all have in common) -> select -> words
 
-Functions in tables, each for a plain fact: `features` of pieces, `structure` of pawns and of pieces
-that stay, `endings`, `ideas`. Classes: `tactical` (their candidates come from `motifs`),
-`positional`, `sacrifices`, `merits` of good moves, `faults` of bad ones, `grades` (the marks),
-`outcomes` and `outlook` (what it leads to).
+Functions in tables, each for a plain fact; a new claim is usually one of them: `features` of
+pieces, `structure` of pawns and of pieces that stay, `endings`, `ideas`. Classes: `tactical` (their
+candidates come from `motifs`), `positional`, `sacrifices`, `merits` of good moves, `faults` of bad
+ones, `grades` (the marks), `outcomes` and `outlook` (what it leads to).
 """

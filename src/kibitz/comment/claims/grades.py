@@ -1,6 +1,6 @@
 """Claims about how good a move is, beside its cost: `!!`, `!`, `!?`, book, forced, miss.
 
-Their definitions are those of docs/commentary.md.
+Their definitions are those of docs/commentary.md; their symbols are in comment/judge.py.
 """
 
 from __future__ import annotations

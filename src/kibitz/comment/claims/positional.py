@@ -1,4 +1,4 @@
-"""Claims about structure: what a move changes in pawns, files, squares, pieces and phases."""
+"""Claims about what a move changes for good: pawns, files, squares, places of pieces, phases."""
 
 from __future__ import annotations
 

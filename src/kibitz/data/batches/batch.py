@@ -15,12 +15,12 @@ from kibitz.data.batches.sample import Samples, has_value
 from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.nets.card import FEATURES, NetworkCard
 from kibitz.nets.encodings.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.nets.encodings.leaves import Leaves, new_leaves
 from kibitz.nets.encodings.move_features import batch_move_features
 from kibitz.nets.encodings.planes import encode_words, layout_of, policy_codes
 from kibitz.nets.encodings.policy import put_policy_indices
-from kibitz.nets.kinds import FEATURES, NetworkCard
 from kibitz.position.moves import generate
 from kibitz.position.packed import unpack_position
 

@@ -10,6 +10,7 @@ import numpy as np
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.jit.bits import bit, signed
 from kibitz.jit.compile import kernel
+from kibitz.nets.card import LEELA_PLANES, LEELA_POLICY
 from kibitz.nets.encodings.features import (
     KING_VIEW,
     OWN_VIEW,
@@ -27,7 +28,6 @@ from kibitz.nets.encodings.policy import (
     TABLE1858,
     put_policy_indices,
 )
-from kibitz.nets.kinds import LEELA_PLANES, LEELA_POLICY
 from kibitz.position.attacks import ALL, EMPTY, FLIP, NO_SQUARE, ONE, RANK_1, RANK_8
 from kibitz.position.packed import put_state, state_word
 from kibitz.position.state import compute_key

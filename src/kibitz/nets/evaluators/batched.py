@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kibitz.core.errors import EvaluationError
+from kibitz.nets.card import NetworkCard
 from kibitz.nets.encodings.leaves import Leaves, swap_colours
 from kibitz.nets.encodings.planes import Sight, policy_indices
 from kibitz.nets.evaluators.inline import InlineEvaluator, evaluate_all
-from kibitz.nets.kinds import NetworkCard
 
 
 class Evaluations(NamedTuple):

@@ -15,12 +15,12 @@ import numpy as np
 from kibitz.core.errors import InputError
 from kibitz.core.files import Location
 from kibitz.jit.records import CACHE_LINE, address_of, aligned, as_record
+from kibitz.nets.card import Heads, NetworkCard
 from kibitz.nets.encodings.features import DETAILS
 from kibitz.nets.evaluators import sparse
 from kibitz.nets.evaluators.inline import InlineEvaluator, Scratch
 from kibitz.nets.evaluators.layers import COLUMNS
 from kibitz.nets.evaluators.sparse import SCRATCH, Sparse
-from kibitz.nets.kinds import Heads, NetworkCard
 from kibitz.nets.models.make import QuantisedSparse, from_arrays
 from kibitz.nets.models.sizes import check_card, check_sparse_arrays
 

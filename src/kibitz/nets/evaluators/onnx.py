@@ -15,11 +15,11 @@ import numpy as np
 
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.core.files import Location, read_bytes
-from kibitz.nets.card import check_onnx_weights, read_card
+from kibitz.nets.card import POLICY_SIZES, NetworkCard
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.planes import encode, layout_of, sight_of
 from kibitz.nets.evaluators.batched import Evaluations, decode, part_of_evaluations
-from kibitz.nets.kinds import POLICY_SIZES, NetworkCard
+from kibitz.nets.files import check_onnx_weights, read_card
 from kibitz.nets.models.sizes import check_card
 
 LARGEST = 256

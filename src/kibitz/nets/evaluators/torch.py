@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from kibitz.core.files import Location
+from kibitz.nets.card import NetworkCard
 from kibitz.nets.encodings.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.move_features import batch_move_features
@@ -24,7 +25,6 @@ from kibitz.nets.evaluators.batched import (
     put_wdl,
     refuse_not_finite,
 )
-from kibitz.nets.kinds import NetworkCard
 from kibitz.nets.models.build import load_network
 from kibitz.nets.models.convolutional import legal_logits
 

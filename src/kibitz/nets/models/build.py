@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from kibitz.core.errors import InputError
 from kibitz.core.files import Location, read_bytes
-from kibitz.nets import card as cards
-from kibitz.nets.card import read_card, save_onnx
-from kibitz.nets.kinds import POLICY_SIZES, NetworkCard
+from kibitz.nets import files as network_files
+from kibitz.nets.card import POLICY_SIZES, NetworkCard
+from kibitz.nets.files import read_card, save_onnx
 from kibitz.nets.models.convolutional import (
     TRAINING_ONLY,
     DilatedNetwork,
@@ -124,7 +124,7 @@ def save_network(location: Location, network: nn.Module, card: NetworkCard) -> N
     """Write a network file; returns the card with parameters and checksum filled in."""
     weights = file_weights(network.state_dict())
     card = msgspec.structs.replace(card, parameters=count_parameters(network))
-    return cards.save(location, weights, card)
+    return network_files.save(location, weights, card)
 
 
 def file_weights(state: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
@@ -134,7 +134,7 @@ def file_weights(state: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
 
 def load_network(location: Location) -> tuple[nn.Module, NetworkCard]:
     """Return the network of a file, in evaluation mode, and its card."""
-    card, weights = cards.load(location)
+    card, weights = network_files.load(location)
     if card.precision != "float32":
         raise InputError(
             "a quantised network cannot be trained or run by torch",

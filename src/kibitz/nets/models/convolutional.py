@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kibitz.nets.kinds import Heads
+from kibitz.nets.card import Heads
 
 Outputs = dict[str, Tensor]
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kibitz.core.errors import InputError, missing_extra
-from kibitz.nets import card as cards
+from kibitz.nets import files as network_files
+from kibitz.nets.card import NetworkCard, Provenance
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.planes import encode, layout_of
-from kibitz.nets.kinds import NetworkCard, Provenance
 from kibitz.nets.models.sizes import (
     FAMILIES,
     buckets_of,
@@ -53,7 +53,9 @@ def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkC
         return saved
     weights = random_weights(card, seed)
     parameters = sum(array.size for array in weights.values())
-    return cards.save(location, weights, msgspec.structs.replace(card, parameters=parameters))
+    return network_files.save(
+        location, weights, msgspec.structs.replace(card, parameters=parameters)
+    )
 
 
 def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
@@ -96,7 +98,9 @@ def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quan
     """Write the integer form of a float sparse network file; returns what was clipped."""
     card, weights = _float_sparse(file)
     done = quantise(weights, policy)
-    cards.save(location, done.network._asdict(), msgspec.structs.replace(card, precision=policy))
+    network_files.save(
+        location, done.network._asdict(), msgspec.structs.replace(card, precision=policy)
+    )
     return done
 
 
@@ -134,7 +138,7 @@ def join(
         precision=other.precision,
         provenance=provenance,
     )
-    return cards.save(location, joined, made)
+    return network_files.save(location, joined, made)
 
 
 def added_to(before: Provenance, added: Provenance, date: str) -> Provenance:
@@ -166,7 +170,7 @@ def write_networks(
 ) -> list[Path]:
     """Write the float network and, if wanted, the form that plays: int8 if sparse, else ONNX."""
     path = folder / f"{card.name}.safetensors"
-    cards.save(path, weights, card)
+    network_files.save(path, weights, card)
     if not playing:
         return [path]
     if card.family == "sparse":
@@ -178,7 +182,7 @@ def write_networks(
 
 
 def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
-    card, weights = cards.load(file)
+    card, weights = network_files.load(file)
     if card.family != "sparse":
         raise InputError(f"{file} is no sparse network", value=card.family)
     check_card(card)
@@ -202,7 +206,7 @@ def _no_policy(weights: Weights) -> Weights:
 def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
     """Write the int8 form of a float ONNX network, calibrated on some of these leaves."""
     calibration = part_of(leaves, 0, min(CALIBRATION, len(leaves.known)))
-    card = cards.read_card(file)
+    card = network_files.read_card(file)
     shape = (len(calibration.known), layout_of(card.encoding).planes, 8, 8)
     planes = np.zeros(shape, dtype=np.float32)
     encode(card.encoding, calibration, planes)

@@ -24,8 +24,7 @@ import numpy as np
 
 from kibitz.core.errors import DamagedFileError, InputError, did_you_mean
 from kibitz.core.files import Location
-from kibitz.nets.encodings import MOVE_FEATURES
-from kibitz.nets.kinds import (
+from kibitz.nets.card import (
     FEATURES,
     LEELA,
     LEELA_PLANES,
@@ -35,6 +34,7 @@ from kibitz.nets.kinds import (
     Heads,
     NetworkCard,
 )
+from kibitz.nets.encodings import MOVE_FEATURES
 
 LARGEST = 1 << 14  # of a size's numbers
 TAIL, SECOND_TAIL, WDL = 16, 32, 3  # outputs of a sparse network's last layers

@@ -1,7 +1,8 @@
 """How games against itself are played: one table of settings, and the systems' own by name.
 
 The table `[selfplay]` of the settings file. What it says of the search goes on top of one of the
-presets of `kibitz search`; docs/selfplay.md has the table with what each system used.
+presets of `kibitz search`; docs/selfplay.md has the table with what each system used. What learning
+from nothing sets otherwise is `USUAL` in zero/config.py.
 """
 
 from __future__ import annotations

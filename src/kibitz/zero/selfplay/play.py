@@ -25,8 +25,8 @@ from kibitz.core.unpacking import unzstd
 from kibitz.data.openings import digest, read_openings
 from kibitz.data.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
 from kibitz.data.store import GENERATION, Store, add
-from kibitz.nets.card import read_card
 from kibitz.nets.discover import halves, named, resolve, take_part
+from kibitz.nets.files import read_card
 from kibitz.nets.load import SIMPLE
 from kibitz.position.state import POSITION
 from kibitz.zero.selfplay.config import SelfPlay

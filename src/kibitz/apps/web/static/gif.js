@@ -1,4 +1,4 @@
-// Animated GIF: frames of pixels become indexes of one palette, and of each frame only what changed is written.
+// Animated GIF of what picture.js draws: frames of pixels become indexes of one palette, and of each frame only what changed is written.
 
 const BITS = 7; // of a palette's index
 const COLORS = 2 ** BITS - 1; // one index more says that a pixel stays as it was
