@@ -28,6 +28,7 @@ from research.contempt.balance import (
     counted,
     repeats,
 )
+from research.contempt.bundle import write_bundle
 from research.contempt.cells import Estimate, Session, estimates
 from research.contempt.contests import Compare, Match, Odds
 from research.contempt.counts import Moves, of_pgn
@@ -85,6 +86,8 @@ def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
         session = Session(folder, stop, bar.advance)
         findings = with_forfeits(plan, session, plan.find(session))
     keep(folder, plan, command, findings)
+    if isinstance(plan, Study) and not stop.requested:
+        write_bundle(folder, plan, session, findings, command)
     shown = _shown(findings, caption(plan, command))
     emit(result(plan, command, findings), as_json=json, table=shown)
     say(f"games, {plan.name}.json and {plan.name}.svg are in {folder}")

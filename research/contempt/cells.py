@@ -74,6 +74,11 @@ class MatchCell:
         """How many there are to be."""
         return self.setup.games
 
+    @property
+    def slug(self) -> str:
+        """Its name, as part of files' names."""
+        return _bare(self.name)
+
     def _file(self, folder: Path) -> Path:
         header = msgspec.json.encode(self.setup.header())
         return folder / f"{_slug(self.name, header)}.jsonl"
@@ -150,7 +155,11 @@ class SelfCell:
 
 
 def _slug(name: str, about: bytes) -> str:
-    return f"{re.sub('[^A-Za-z0-9]+', '-', name)}-{crc32_of(about)}"
+    return f"{_bare(name)}-{crc32_of(about)}"
+
+
+def _bare(name: str) -> str:
+    return re.sub("[^A-Za-z0-9]+", "-", name)
 
 
 Kind = TypeVar("Kind", bound=HasMoves)
@@ -162,14 +171,14 @@ class Session:
     def __init__(
         self, folder: Path, stop: Stop, on_game: Callable[[], None] = lambda: None
     ) -> None:
-        self.folder, self._stop, self._on_game = folder / "games", stop, on_game
+        self.folder, self.stop, self._on_game = folder / "games", stop, on_game
 
     def play(self, cell: Cell[Kind]) -> Sequence[Kind]:
         """All games of a cell, or as many as there are once a stop is requested."""
         there = cell.there(self.folder)
-        if self._stop.requested or len(there) == cell.games:
+        if self.stop.requested or len(there) == cell.games:
             return there
-        return cell.play(self.folder, self._stop, self._on_game)
+        return cell.play(self.folder, self.stop, self._on_game)
 
 
 class Estimate(NamedTuple):

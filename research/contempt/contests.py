@@ -20,7 +20,7 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.options import setting
 from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
 from kibitz.search.mcts.rules.parameters import OFF
-from kibitz.search.report import value_of_2019
+from kibitz.search.report import Score, value_of_2019
 from kibitz.train.curve import COLOURS, Line, Panel
 from research.contempt.cells import MatchCell, Session
 from research.contempt.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
@@ -252,8 +252,15 @@ def hoped(games: Sequence[PlayedGame]) -> float:
 def expected(move: PlayedMove) -> float | None:
     """The score of the game, 0 to 1, that the mover expects by a score of centipawn_2019."""
     if move.mate is not None:
-        return 1.0 if move.mate > 0 else 0.0
-    return None if move.cp is None else (1.0 + value_of_2019(move.cp)) / 2
+        return chance(Score("mate", move.mate))
+    return None if move.cp is None else chance(Score("cp", move.cp))
+
+
+def chance(score: Score) -> float:
+    """The score of the game, 0 to 1, that a score of centipawn_2019 promises."""
+    if score.kind == "mate":
+        return 1.0 if score.amount > 0 else 0.0
+    return (1.0 + value_of_2019(score.amount)) / 2
 
 
 # --- kinds of search ------------------------------------------------------------------------------

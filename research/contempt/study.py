@@ -18,6 +18,7 @@ from kibitz.arena.match.elo import DEVIATIONS_95, wilson
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import PlayedGame
 from kibitz.arena.match.spec import parse_players
+from kibitz.comment.analyse import NODES
 from kibitz.core.errors import ConfigError
 from kibitz.core.options import setting
 from kibitz.data.openings import ODDS_FILES, Opening, odds_starts, play_at_random
@@ -27,6 +28,7 @@ from kibitz.train.curve import COLOURS, Line, Panel
 from research.contempt.cells import MatchCell, Session
 from research.contempt.contests import TREE, expected, hoped, tally_of
 from research.contempt.plan import Findings, Json, Plan
+from research.contempt.reasons import PHASES, Gain, Judged, gain, judge_of, judged, reasons
 
 NONE = "none"  # no odds: White still is the giver
 ODDS = (NONE, *ODDS_FILES)
@@ -82,6 +84,12 @@ class Study(Plan):
         tuple(people(rating) for rating in (1100, 1500, 1900)), "players with limits of their own"
     )
 
+    judge: str = setting("shipped", "whose alpha-beta says what moves cost")
+    judged: int = setting(20, "games of each cell, the first ones, that it judges", low=0)
+    judge_nodes: int = setting(10_000, "of each position of them", low=1)
+    annotated: int = setting(5, "games that the giver won, the first one of a cell each", low=0)
+    annotate_nodes: int = setting(NODES, "of each position of them", low=1)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.network, self.options) != (Plan.network, Plan.options):
@@ -90,14 +98,15 @@ class Study(Plan):
         for odds in self.odds:
             if odds not in ODDS:
                 raise ConfigError("odds", value=odds, fix=f"give one of {', '.join(ODDS)}")
-        names = self._names(self.givers)
+        names = self.names(self.givers)
         for text in self.controls:
             if not set(text.split("=")) <= set(names) or text.count("=") != 1:
                 fix = f"give GIVER=CONTROL, of {', '.join(names)}"
                 raise ConfigError("controls", value=text, fix=fix)
 
     @staticmethod
-    def _names(players: Sequence[str]) -> list[str]:
+    def names(players: Sequence[str]) -> list[str]:
+        """What players are called."""
         return [spec.name for spec in parse_players([*players])]
 
     @property
@@ -107,7 +116,7 @@ class Study(Plan):
         return {
             "limits": f"{self.nodes} nodes a move",
             "givers": "; ".join(self.givers),
-            "opponent": "; ".join(self._names(self.opponents)),
+            "opponent": "; ".join(self.names(self.opponents)),
             "games": f"{self._played(self.share)} a cell, the giver with White",
             "start": self.openings or start,
         }
@@ -119,7 +128,7 @@ class Study(Plan):
     def _cell(self, odds: str, opponent: str, giver: str, share: float) -> MatchCell:
         # A score of this type can be turned back into a value.
         players = (f"{giver},ScoreType=centipawn_2019", opponent)
-        name = " ".join([odds, *self._names([opponent, giver])])
+        name = " ".join([odds, *self.names([opponent, giver])])
         # A part of a cell has the openings of all of it: its games are those of the whole.
         starts = odds_openings(odds, self.games, self.seed, self.random_plies)
         control, games = Control(nodes=self.nodes), self._played(share)
@@ -147,23 +156,43 @@ class Study(Plan):
     def _counted(self, session: Session) -> Findings:
         facts: list[Json] = []
         compared: list[Json] = []
-        givers, opponents = self._names(self.givers), self._names(self.opponents)
+        gains: list[Json] = []
+        givers, opponents = self.names(self.givers), self.names(self.opponents)
         for odds in self.odds:
             for name, opponent in zip(opponents, self.opponents, strict=True):
                 cell = {"odds": odds, "opponent": name}
                 cells = [self._cell(odds, opponent, giver, self.share) for giver in self.givers]
                 played = dict(zip(givers, map(session.play, cells), strict=True))
-                facts += [_row(cell, giver, games) for giver, games in played.items() if games]
+                why = {
+                    giver: self._judged(place, played[giver], session)
+                    for giver, place in zip(givers, cells, strict=True)
+                }
+                facts += [
+                    _row(cell, giver, games, why[giver]) for giver, games in played.items() if games
+                ]
                 comparisons = [_compared(text, played) for text in self.controls]
                 compared += [{**cell, **each._asdict()} for each in comparisons if each is not None]
+                found = [_gain(text, why) for text in self.controls]
+                gains += [{**cell, **each._asdict()} for each in found if each is not None]
         for row, p in zip(compared, holm([row["p"] for row in compared]), strict=True):
             row["p_holm"] = p
         panels = [_panel(odds, facts, opponents, givers) for odds in self.odds] if facts else []
         legend = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(givers)]
         headings = ("odds", "opponent", "giver", "w-d-l", "score %", "95 %", "hoped %", "traps")
-        more = {"comparisons": compared}
+        more = {"comparisons": compared, "gains": gains, "phases": [*PHASES]}
+        lines = [*map(sentence, compared), *map(gain_sentence, gains)]
         rows = [_cells(row) for row in facts]
-        return Findings(headings, rows, facts, panels, legend, more, [*map(_sentence, compared)])
+        return Findings((*headings, "moves"), rows, facts, panels, legend, more, lines)
+
+    def _judged(
+        self, cell: MatchCell, games: Sequence[PlayedGame], session: Session
+    ) -> list[Judged]:
+        """What the judge says of the first games of a cell."""
+        first = games[: self.judged]
+        if not first:
+            return []
+        folder, judge = session.folder.parent / "judged", judge_of(self.judge)
+        return judged(cell, first, folder, judge, self.judge_nodes, session.stop)
 
 
 @cache
@@ -188,7 +217,7 @@ def odds_openings(odds: str, count: int, seed: int, plies: int) -> tuple[Opening
 # --- what games show ------------------------------------------------------------------------------
 
 
-def _row(cell: Json, giver: str, games: Sequence[PlayedGame]) -> Json:
+def _row(cell: Json, giver: str, games: Sequence[PlayedGame], why: Sequence[Judged]) -> Json:
     tally = tally_of(games, 0)
     return {
         **cell,
@@ -200,6 +229,7 @@ def _row(cell: Json, giver: str, games: Sequence[PlayedGame]) -> Json:
         "hoped": hoped(games),
         "plies": fmean(len(game.moves) for game in games),
         "traps": fmean(traps(game) for game in games),
+        "reasons": reasons(why)._asdict() if why else None,
     }
 
 
@@ -214,6 +244,7 @@ def _cells(row: Json) -> tuple[object, ...]:
         f"{low:.1f}-{high:.1f}",
         f"{100 * row['hoped']:.0f}",
         f"{row['traps']:.2f}",
+        f"{row['plies'] / 2:.0f}",
     )
 
 
@@ -253,6 +284,11 @@ def _compared(text: str, played: dict[str, Sequence[PlayedGame]]) -> Comparison 
     return Comparison(giver, control, len(both), mean, DEVIATIONS_95 * deviation, p)
 
 
+def _gain(text: str, why: dict[str, list[Judged]]) -> Gain | None:
+    giver, control = text.split("=")
+    return gain((giver, control), why[giver], why[control])
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number by Holm's step-down method, in their order.
 
@@ -268,9 +304,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _sentence(row: Json) -> str:
+def sentence(row: Json) -> str:
+    """A comparison, in words."""
     return (
         f"{row['odds']}, {row['opponent']}: {row['giver']} less {row['control']} "
         f"{100 * row['difference']:+.1f} ± {100 * row['error']:.1f} points of 100 "
         f"in {row['games']} games, p {row['p_holm']:.3f} (Holm)"
+    )
+
+
+def gain_sentence(row: Json) -> str:
+    """Where a difference comes from, in words."""
+    return (
+        f"{row['odds']}, {row['opponent']}: of {row['giver']}'s {100 * row['difference']:+.1f} "
+        f"in {row['games']} judged games {100 * row['own']:+.1f} ± {100 * row['own_error']:.1f} "
+        f"come from its own moves, {100 * row['opponents']:+.1f} ± "
+        f"{100 * row['opponents_error']:.1f} from the opponent's"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -302,11 +303,16 @@ STUDY = [
     'controls=["b=a"]',
     'opponents=["random"]',
     'odds=["none", "queen"]',
+    "judge=material",
+    "judged=2",
+    "judge_nodes=50",
+    "annotated=1",
+    "annotate_nodes=50",
 ]
 
 
 def test_the_study_compares_givers_over_the_same_openings(tmp_path: Path) -> None:
-    plan = load(Study, overrides=[*STUDY, "games=4"])
+    plan = load(Study, overrides=[*STUDY, "games=4", "judged=0"])
     assert [cell.name for cell in plan.cells()] == [
         f"{odds} random {giver}" for odds in ("none", "queen") for giver in "ab"
     ]
@@ -365,6 +371,59 @@ def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     assert [row["games"] for row in rows()] == [8] * 4
     assert lines() == 32
     assert rows("share=0.25") == part
+
+
+def test_the_same_games_make_the_same_bundle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = (*STUDY, "games=2", "nodes=100", "most_moves=60")
+    words = [word for text in changes for word in ("--set", text)]
+
+    def bundle(name: str) -> dict[str, bytes]:
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert carry_out(app, ["study", "--folder", "out", "--reproducible", *words]) == 0
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    first = bundle("first")
+    assert first == bundle("second")
+    assert {name.removeprefix("out/") for name in first if name.count("/") == 1} == {
+        *("study.json", "study.svg", "study.bib", "journalist.md", "referee.md", "annotated.pgn"),
+        *("games.csv", "cells.csv", "comparisons.csv", "gains.csv"),
+    }
+    capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(first["out/games.csv"].decode())))
+    for name in ("none-random-a", "queen-random-b"):
+        games = pgn_of(first[f"out/pgn/{name}.pgn"])
+        told = [row for row in rows if row["cell"] == name.replace("-", " ")]
+        assert [game.headers["Result"] for game in games] == [row["result"] for row in told]
+        for game, row in zip(games, told, strict=True):
+            opening = len(row["opening"].split())
+            assert len(list(game.mainline_moves())) == int(row["plies"]) + opening
+    facts = json.loads(first["out/study.json"])
+    for row in facts["rows"]:  # what the moves of both sides change leads from start to score
+        why = row["reasons"]
+        ends = row["score"] - why["start"]
+        assert why["given"] - why["left"] == pytest.approx(ends, abs=1e-9)
+        assert sum(why["phases"]) == pytest.approx(ends, abs=1e-9)
+    for gain in facts["gains"]:
+        # Both begin alike, so that their starts cancel.
+        assert gain["own"] + gain["opponents"] == pytest.approx(gain["difference"], abs=1e-9)
+        assert sum(gain["phases"]) == pytest.approx(gain["difference"], abs=1e-9)
+    (game,) = pgn_of(first["out/annotated.pgn"])
+    assert game.headers["Result"] == "1-0"
+    assert any(node.comment for node in game.mainline())
+    for page in ("journalist.md", "referee.md"):
+        text = first[f"out/{page}"].decode()
+        assert f"{facts['comparisons'][0]['giver']}" in text
+        assert len(text.split()) < 1000
+
+
+def pgn_of(content: bytes) -> list[chess.pgn.Game]:
+    text = io.StringIO(content.decode())
+    return list(iter(lambda: chess.pgn.read_game(text), None))
 
 
 def test_all_givers_play_a_block_of_openings_before_the_next(tmp_path: Path) -> None:
