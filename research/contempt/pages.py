@@ -1,0 +1,239 @@
+"""The pages of a study: one without a formula for a journalist, one on its design for a referee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from research.contempt.plan import Findings, Json
+from research.contempt.reasons import PHASES, RISK
+from research.contempt.study import Study
+
+SURE = 0.05  # corrected p-values below it are more than chance
+
+JOURNALIST = """\
+# Odds: who makes the most of people's mistakes?
+
+A chess program that begins without its queen is lost, if its opponent makes no mistakes. People
+do make them. Which way of thinking wins most often from there: one that expects the best replies,
+one that stops to look for better replies after a while (search-contempt), or one that expects
+what people really play?
+
+Kibitz played {games} games to find out. The giver of odds had White ({odds}) and looked at
+{nodes} positions for each move; a good program usually looks at millions. The opponents with the
+name Maia are networks that were trained on games of people of the rating that follows; each plays
+a move as often as such people do. All givers played the same openings.
+
+## What came out
+
+{scores}
+
+{comparisons}
+{why}
+## What this does not say
+
+- The opponents are networks. They are not afraid of a famous opponent, they do not tire, and they
+  have no clock.
+- It is one program with one network and little thought; more thought, or another network, may
+  change the order.
+- A draw counts as half a point. A difference of a few points of 100 is a few games of a hundred,
+  seen only over thousands.
+
+The games are in `pgn/`, some of them with comments in `annotated.pgn`; all numbers are in
+`study.json`, the figure is `study.svg`.
+"""
+
+WHY = """
+## Where the points come from
+
+A stronger search judged every position of the first {judged} games against each opponent. What is
+won comes from two sources: own moves that give little away, and errors of the opponent. A risk is
+a move that costs {risk:g} points of 100 or more against best play; it pays off if the reply gives
+more than that back. Costs and gifts are in points of 100.
+
+{habits}
+"""
+
+REFEREE = """\
+# Odds against people-like opponents: for the referee
+
+Hypotheses, cells, sample sizes, the stopping rule and all tests are in
+`research/contempt/PLAN.md`, committed before the first game that counts; its changes stand at its
+end.
+
+## Design
+
+{design}
+- games in all: {games}; the share {share:g} of the openings; no adjudication; draws by threefold
+  repetition and the 50-move rule are claimed
+
+## Tests
+
+Mean differences of points over the same openings; two-sided p-values by the normal distribution
+of the mean, corrected by Holm's method for all {count}.
+
+{tests}
+
+Won, drawn and lost games with Wilson's intervals are in `cells.csv`, a line for each game in
+`games.csv`.
+
+## Forfeits
+
+{forfeits}
+
+## Where differences come from
+
+Alpha-beta ({judge}, {judge_nodes} nodes) searches every position of the first {judged} games of a
+cell. Its expected scores, ending with the points of the game, rise and fall with the moves of
+either side: sums over them, and over phases, add up to the difference (`gains.csv`). In
+`cells.csv` `reasons_left` is what the giver's moves cost against best play, `reasons_given` what
+the opponent's gave; `reasons_risks` counts moves that cost {risk:g} points of 100 or more,
+`reasons_worked` those whose reply gave more than that; phases end at moves {phases} and with the
+game. The judge knows no human opponents; its errors are part of both sums and cancel in the total
+only.
+
+{gains}
+
+## Threats to validity
+
+- Maia's policy without search is a model of people; its moves are independent draws, and it does
+  not play worse when it is short of time.
+- A giver that expects people's moves has the network of one rating for opponents of all; against
+  that rating its model of them is exact.
+- Nodes are not time: a search with a second network costs many times as much.
+
+## To make it again
+
+`{command}` plays what is missing and writes all files anew; with `--reproducible` a seed fixes
+every byte. Players, with the first digits of their networks' SHA-256:
+
+{players}
+"""
+
+
+def journalist(plan: Study, findings: Findings) -> str:
+    """One page without a formula."""
+    judged = any(row["reasons"] for row in findings.facts)
+    habits = WHY.format(judged=plan.judged, risk=100 * RISK, habits=_habits(plan, findings))
+    return JOURNALIST.format(
+        games=_games(findings),
+        odds=", ".join(plan.odds),
+        nodes=plan.nodes,
+        scores=_scores(plan, findings),
+        comparisons="\n".join(map(_plainly, findings.more["comparisons"])),
+        why=habits if judged else "",
+    )
+
+
+def referee(plan: Study, findings: Findings, command: str) -> str:
+    """One page on design, tests and what may be wrong with them."""
+    players = {name for cell in plan.cells() for name in cell.setup.header().players}
+    listed = findings.more.get("forfeits", [])
+    forfeits = [f"{row['cell']}: {row['player']} {row['games']}" for row in listed]
+    return REFEREE.format(
+        design=_list([f"{name}: {value}" for name, value in plan.described().items()]),
+        games=_games(findings),
+        share=plan.share,
+        count=len(findings.more["comparisons"]),
+        tests=_tests(findings),
+        forfeits=_list(forfeits) or "No game was decided by a crash, an illegal move or the time.",
+        judge=plan.judge,
+        judge_nodes=plan.judge_nodes,
+        judged=plan.judged,
+        risk=100 * RISK,
+        phases=", ".join(map(str, PHASES)),
+        gains=_gains(findings),
+        command=command,
+        players=_list([f"`{name}`" for name in sorted(players)]),
+    )
+
+
+# --- their parts ----------------------------------------------------------------------------------
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _games(findings: Findings) -> int:
+    return sum(row["games"] for row in findings.facts)
+
+
+def _tests(findings: Findings) -> str:
+    lines = [
+        [
+            f"{row['odds']}, {row['opponent']}",
+            f"{row['giver']} less {row['control']}",
+            str(row["games"]),
+            f"{100 * row['difference']:+.2f} ± {100 * row['error']:.2f}",
+            f"{row['p']:.4f}",
+            f"{row['p_holm']:.4f}",
+        ]
+        for row in findings.more["comparisons"]
+    ]
+    headings = ("cell", "difference", "games", "points of 100, 95 %", "p", "p (Holm)")
+    return _markdown(headings, lines)
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _scores(plan: Study, findings: Findings) -> str:
+    """Per cent of the points, a line for each giver."""
+    columns = [(odds, name) for odds in plan.odds for name in plan.names(plan.opponents)]
+    made = {
+        (row["odds"], row["opponent"], row["giver"]): f"{100 * row['score']:.1f} %"
+        for row in findings.facts
+    }
+    lines = [
+        [giver, *(made.get((*column, giver), "") for column in columns)]
+        for giver in plan.names(plan.givers)
+    ]
+    return _markdown(["scores", *(f"{odds}, {name}" for odds, name in columns)], lines)
+
+
+def _plainly(row: Json) -> str:
+    """A comparison, for those who know no p-values."""
+    points, error = 100 * row["difference"], 100 * row["error"]
+    sure = "more than chance explains" if row["p_holm"] < SURE else "which may be chance"
+    direction = "more" if points >= 0 else "less"
+    return (
+        f"- Odds {row['odds']}, against {row['opponent']}: {row['giver']} makes {abs(points):.1f} "
+        f"points of 100 {direction} than {row['control']}, give or take {error:.1f}, {sure}."
+    )
+
+
+def _habits(plan: Study, findings: Findings) -> str:
+    """What moves cost and gave, a line for each giver: the mean of its cells, points of 100."""
+    lines = []
+    for giver in plan.names(plan.givers):
+        rows = [row["reasons"] for row in findings.facts if row["giver"] == giver]
+        means = [
+            fmean([row[name] for row in rows if row] or [math.nan])
+            for name in ("left", "given", "risks", "worked")
+        ]
+        left, given, risks, worked = means
+        lines.append([giver, f"{100 * left:.0f}", f"{100 * given:.0f}", f"{risks:.1f}"])
+        lines[-1].append(f"{worked:.1f}")
+    headings = ("a game", "own moves cost", "opponents' errors give", "risks", "that pay off")
+    return _markdown(headings, lines)
+
+
+def _gains(findings: Findings) -> str:
+    """Where each difference comes from."""
+    lines = [
+        [
+            f"{row['odds']}, {row['opponent']}",
+            f"{row['giver']} less {row['control']}",
+            str(row["games"]),
+            f"{100 * row['difference']:+.1f}",
+            f"{100 * row['own']:+.1f} ± {100 * row['own_error']:.1f}",
+            f"{100 * row['opponents']:+.1f} ± {100 * row['opponents_error']:.1f}",
+        ]
+        for row in findings.more["gains"]
+    ]
+    headings = ("cell", "difference", "judged games", "points of 100", "own moves", "opponent's")
+    return _markdown(headings, lines)
