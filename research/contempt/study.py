@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import NormalDist, fmean, stdev
 from typing import ClassVar, NamedTuple
 
@@ -148,9 +148,11 @@ class Study(Plan):
 
     def find(self, session: Session) -> Findings:
         """Scores, and comparisons with p-values that are corrected by Holm for their number."""
-        for block in range(1, BLOCKS):
-            for cell in self._cells(self.share * block / BLOCKS):
-                session.play(cell)
+        blocks = (self._cells(self.share * block / BLOCKS) for block in range(1, BLOCKS))
+        for cell in chain.from_iterable(blocks):
+            if session.stop.requested:
+                break
+            session.play(cell)
         return self._counted(session)
 
     def _counted(self, session: Session) -> Findings:

@@ -435,8 +435,13 @@ def test_all_givers_play_a_block_of_openings_before_the_next(tmp_path: Path) -> 
             return []
 
     plan = load(Study, overrides=[*STUDY, "games=40", "share=0.5"])
-    plan.find(Watched(tmp_path, {}))
+    session = Watched(tmp_path, {})
+    plan.find(session)
     assert order == [games for games in range(2, 22, 2) for _ in range(4)]
+    session.stop.request()
+    order.clear()
+    plan.find(session)
+    assert order == [20] * 4  # only counted
 
 
 @pytest.mark.parametrize(
