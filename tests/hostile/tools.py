@@ -16,8 +16,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
-from kibitz.apps.mcp.arguments import Shelf
-from kibitz.apps.mcp.calls import Engines
+from kibitz.apps.mcp.calls import Engines, Shelf
 from kibitz.apps.mcp.server import Service
 from tests.hostile.kind import Answer, Kind, Target
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from kibitz.apps.lichess.account import VARIABLE, check_url, checked_account, read_token
-from kibitz.apps.lichess.bot import ATTEMPTS
+from kibitz.apps.lichess.bot import ATTEMPTS, VARIABLE, check_url, checked_account, read_token
 from kibitz.apps.lichess.server import Server, TokenError
 from kibitz.cli import main
 from kibitz.core.errors import InputError

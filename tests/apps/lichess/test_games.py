@@ -14,8 +14,8 @@ import chess
 import chess.pgn
 import pytest
 
+from kibitz.apps.lichess import archive
 from kibitz.apps.lichess import bot as bots
-from kibitz.apps.lichess import reports
 from kibitz.apps.lichess.archive import Archive
 from kibitz.apps.lichess.delivery import Delivery, Reply
 from kibitz.apps.lichess.server import Pauses, Server
@@ -275,13 +275,13 @@ def test_reports_of_games(lichess: StandIn, start: Start, tmp_path: Path) -> Non
 def test_a_report_that_fails_costs_nothing_else(
     lichess: StandIn, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = vars(reports)["parse_game"]
+    real = vars(archive)["parse_game"]
 
     def fall_once(_: str) -> None:
-        monkeypatch.setattr(reports, "parse_game", real)
+        monkeypatch.setattr(archive, "parse_game", real)
         raise RuntimeError("trouble")
 
-    monkeypatch.setattr(reports, "parse_game", fall_once)
+    monkeypatch.setattr(archive, "parse_game", fall_once)
     start(reports=True, report_nodes=20)
     for name in ("first", "second"):
         finished(lichess.begin(name, resigns_at=12))

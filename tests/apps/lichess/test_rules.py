@@ -9,7 +9,6 @@ from typing import Any
 import chess
 import pytest
 
-from kibitz.apps.lichess.challenges import LATER_SECONDS, LESSONS, Memory, Offer, choose, speed_of
 from kibitz.apps.lichess.config import Clock, Lichess, lichess_settings
 from kibitz.apps.lichess.decisions import (
     Lag,
@@ -20,7 +19,17 @@ from kibitz.apps.lichess.decisions import (
     takes_draw,
 )
 from kibitz.apps.lichess.messages import ChallengeMade, OnlineBot, Perf, State, event_of
-from kibitz.apps.lichess.rules import RULES, Workload, why_declined
+from kibitz.apps.lichess.rules import (
+    LATER_SECONDS,
+    LESSONS,
+    RULES,
+    Memory,
+    Offer,
+    Workload,
+    choose,
+    speed_of,
+    why_declined,
+)
 from kibitz.core.errors import ConfigError
 from kibitz.data.openings import ODDS_FILES, odds_in, odds_start, odds_starts
 from kibitz.position.board import Board

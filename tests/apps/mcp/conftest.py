@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from kibitz.apps.mcp.arguments import Shelf
-from kibitz.apps.mcp.calls import Engines
+from kibitz.apps.mcp.calls import Engines, Shelf
 from kibitz.apps.mcp.server import Service
 from kibitz.cli import main
 

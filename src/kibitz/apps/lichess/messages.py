@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from email.utils import parsedate_to_datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,10 @@ LAST_DATE = 253_402_300_799_000  # ms since 1970, of the year 9999
 
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=-(10**12), le=10**12)]
 Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LAST_DATE)]  # ms since 1970
+Reason: TypeAlias = Literal[  # to decline a challenge
+    "generic", "later", "tooFast", "tooSlow", "timeControl", "rated", "casual", "standard",
+    "variant", "noBot", "onlyBot",
+]  # fmt: skip
 
 
 class Player(msgspec.Struct, rename="camel", frozen=True):

@@ -23,13 +23,13 @@ from kibitz.apps.lichess.messages import (
     Message,
     Ongoing,
     OnlineBot,
+    Reason,
     event_of,
     lines_in,
     message_of,
     object_of,
     pause_after,
 )
-from kibitz.apps.lichess.rules import Reason
 from kibitz.core.errors import KibitzError, missing_extra, shorten
 from kibitz.core.log import say
 

@@ -1,5 +1,5 @@
 """Tools for language models over the Model Context Protocol, on its official SDK.
 
-a client's call -> **server** -> `arguments` (checked) -> a tool of `searches` or `lookups` -> the
-library, on engines of `calls`; `resources` are the coach's annotated games
+a client's call -> **server** -> `calls` (arguments, an engine) -> a tool of `searches` or `lookups`
+-> the library; resources are the coach's annotated games (`lookups`)
 """

@@ -1,4 +1,7 @@
-"""The tools that look things up: openings, a player's practice, pictures of positions, puzzles.
+"""The tools that look things up: openings, a player's practice, pictures, puzzles, games.
+
+The resources are the user's games that `kibitz coach analyse` has analysed. A game is annotated
+when it is read for the first time; what was searched is kept (`comment.cache`).
 
 server -> `calls` -> **lookups** -> the library, as the commands call it
 
@@ -9,14 +12,16 @@ from __future__ import annotations
 
 import io
 import random
+import re
+import time
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from kibitz.apps.mcp.arguments import Pgn, Picture, PositionTool, Shelf, Tool
-from kibitz.apps.mcp.calls import Call
+from kibitz.apps.mcp.calls import Call, Pgn, Picture, PositionTool, Shelf, Tool
+from kibitz.apps.mcp.searches import annotated
 from kibitz.apps.web.positions import game_to_annotate
 from kibitz.coach.database import BLACK, WHITE
 from kibitz.coach.polyglot import book_moves
@@ -25,7 +30,7 @@ from kibitz.coach.puzzles.find import Hunt, Seeker
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import moves_at, read_tree, tree_of_files, tree_of_games
-from kibitz.comment.annotate import Sides
+from kibitz.comment.annotate import Sides, Style
 from kibitz.comment.openings import opening_of
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.position.board import Board, Side
@@ -228,3 +233,52 @@ def sans(board: Board, moves: Sequence[str]) -> list[str]:
         line.append(after.san(after.parse(move)))
         after.push(move)
     return line
+
+
+# --- resources ------------------------------------------------------------------------------------
+
+PAGE = 50  # games that are listed at a time
+SCHEME = "kibitz://games/"
+TEMPLATE = f"{SCHEME}{{number}}"
+KIND = "application/vnd.chess-pgn"
+_ADDRESS = re.compile(re.escape(SCHEME) + r"(\d{1,18})")
+_LISTED = (
+    "SELECT id, played, white, black, result, eco, opening FROM games"
+    " JOIN analyses ON analyses.game = games.id ORDER BY played DESC, id DESC LIMIT ? OFFSET ?"
+)
+
+
+class Listed(NamedTuple):
+    """A game of the list."""
+
+    address: str
+    title: str
+
+
+def listed(shelf: Shelf, start: int) -> list[Listed]:
+    """Analysed games from one on, the latest first; none if no games are kept here."""
+    if not shelf.database.exists():
+        return []
+    with closing(shelf.games()) as games:
+        return [
+            Listed(f"{SCHEME}{row[0]}", _title(*row[1:]))
+            for row in games.rows(_LISTED, (PAGE, start))
+        ]
+
+
+def _title(played: int, white: str, black: str, result: str, eco: str, opening: str) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(played)) if played else ""
+    return "  ".join(filter(None, (f"{white} - {black} {result}", day, f"{eco} {opening}".strip())))
+
+
+def annotated_game(call: Call, shelf: Shelf, address: str) -> str:
+    """An analysed game with comments, as PGN."""
+    number = _ADDRESS.fullmatch(address)
+    if number is None:
+        raise InputError("no resource of this server", value=address, fix=f"expected {TEMPLATE}")
+    with closing(shelf.games()) as games:
+        where = "id = ? AND id IN (SELECT game FROM analyses)"
+        texts = [game.pgn for _, game in games.games(where, (int(number[1]),))]
+    if not texts:
+        raise InputError("no such game among those analysed", value=address, fix="list resources")
+    return str(annotated(call, texts[0], Style()).game)

@@ -17,7 +17,9 @@ import chess.engine
 import chess.pgn
 from msgspec import Meta
 
-from kibitz.apps.mcp.arguments import (
+from kibitz.apps.mcp.calls import (
+    Call,
+    CallEngine,
     GameNodes,
     Moves,
     Pgn,
@@ -28,7 +30,6 @@ from kibitz.apps.mcp.arguments import (
     Tongue,
     Tool,
 )
-from kibitz.apps.mcp.calls import Call, CallEngine
 from kibitz.apps.web.positions import PagePosition, described, game_to_annotate, san_line
 from kibitz.coach.human import HIGHEST_RATING, LOWEST_RATING, people_facts
 from kibitz.comment.analyse import NODES, Effort

@@ -1,6 +1,6 @@
 """The server: tools and resources on the SDK's server, over standard input and output or HTTP.
 
-    a client's call -> **server** -> `arguments`, `searches`, `lookups`, `resources`
+    a client's call -> **server** -> `calls` -> `searches`, `lookups`
 
 A call is carried out on a thread. Its progress is told a few times a second; a client that cancels
 it, or goes away, ends its searches. What is wrong with a call is told in a sentence that names the
@@ -33,9 +33,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kibitz import __version__
 from kibitz.apps.http import AT_ONCE, Address, PatientProtocol, listen
-from kibitz.apps.mcp import resources
-from kibitz.apps.mcp.arguments import Picture, Shelf, Tool
-from kibitz.apps.mcp.calls import Call, Engines
+from kibitz.apps.mcp import lookups
+from kibitz.apps.mcp.calls import Call, Engines, Picture, Shelf, Tool
 from kibitz.apps.mcp.lookups import (
     DrawPosition,
     FindPuzzles,
@@ -212,24 +211,24 @@ class Service:
             raise MCPError(types.INVALID_PARAMS, str(error))
         start = int(cursor)
         try:
-            rows = await anyio.to_thread.run_sync(resources.listed, self.shelf, start)
+            rows = await anyio.to_thread.run_sync(lookups.listed, self.shelf, start)
         except KibitzError as error:
             raise MCPError(types.INTERNAL_ERROR, names_only(error)) from error
         return types.ListResourcesResult(
             resources=[
-                types.Resource(uri=uri, name=title, mime_type=resources.KIND) for uri, title in rows
+                types.Resource(uri=uri, name=title, mime_type=lookups.KIND) for uri, title in rows
             ],
-            next_cursor=str(start + resources.PAGE) if len(rows) == resources.PAGE else None,
+            next_cursor=str(start + lookups.PAGE) if len(rows) == lookups.PAGE else None,
         )
 
     async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
-            uri_template=resources.TEMPLATE,
+            uri_template=lookups.TEMPLATE,
             name="annotated game",
             description="One of the user's own games that were analysed, annotated, as PGN.",
-            mime_type=resources.KIND,
+            mime_type=lookups.KIND,
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
@@ -239,13 +238,13 @@ class Service:
         uri = str(params.uri)
 
         def work(call: Call) -> str:
-            return resources.annotated_game(call, self.shelf, uri)
+            return lookups.annotated_game(call, self.shelf, uri)
 
         try:
             text = await self._carried_out(context, work)
         except KibitzError as error:
             raise MCPError(types.INVALID_PARAMS, names_only(error)) from error
-        contents = types.TextResourceContents(uri=uri, mime_type=resources.KIND, text=text)
+        contents = types.TextResourceContents(uri=uri, mime_type=lookups.KIND, text=text)
         return types.ReadResourceResult(contents=[contents])
 
 

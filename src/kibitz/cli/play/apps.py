@@ -53,9 +53,8 @@ def lichess(
     The settings are those of the table [lichess] of the settings file.
     """
     settings = lichess_settings(setting)
-    from kibitz.apps.lichess.account import check_url, checked_account, read_token
     from kibitz.apps.lichess.archive import Archive
-    from kibitz.apps.lichess.bot import Bot, warm_up
+    from kibitz.apps.lichess.bot import Bot, check_url, checked_account, read_token, warm_up
     from kibitz.apps.lichess.lookups import Lookups
     from kibitz.apps.lichess.server import Server
 
@@ -238,8 +237,7 @@ def mcp(
         chosen(network)
     try:
         from kibitz.apps.http import Address, new_token
-        from kibitz.apps.mcp.arguments import Shelf
-        from kibitz.apps.mcp.calls import Engines
+        from kibitz.apps.mcp.calls import Engines, Shelf
         from kibitz.apps.mcp.lookups import ENDINGS
         from kibitz.apps.mcp.server import Service, serve_http, serve_lines
     except ModuleNotFoundError as error:
