@@ -15,7 +15,7 @@ import numpy as np
 from cyclopts import App, Parameter
 
 from kibitz.cli.output import JsonFlag, at_least, emit
-from kibitz.coach.puzzles.difficulty import Terms, terms_of, weighed
+from kibitz.coach.human import Terms, terms_of, weighed
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.core.errors import InputError
 from kibitz.core.log import progress

@@ -20,7 +20,6 @@ import pytest
 from kibitz.cli import main
 from kibitz.coach import deck as module
 from kibitz.coach.analyse import Analysed, Study, analyse_games, keep
-from kibitz.coach.cards import question, write_deck
 from kibitz.coach.database import Database, View
 from kibitz.coach.deck import (
     LINES,
@@ -41,9 +40,12 @@ from kibitz.coach.train import (
     Training,
     board_of,
     explained,
+    question,
     record,
     score_text,
     solves,
+    stored_items,
+    write_deck,
 )
 from kibitz.comment.judge import Evaluation, value_of
 from kibitz.comment.words.languages import ENGLISH, Code

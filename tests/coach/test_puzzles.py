@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from kibitz.cli import main
+from kibitz.coach.human import EASIEST, RATING, easiest_first, rating_of
 from kibitz.coach.puzzles.collect import Collection
-from kibitz.coach.puzzles.difficulty import LOWEST, RATING, easiest_first, rating_of
 from kibitz.coach.puzzles.find import GAP, GamePuzzles, Hunt, Seeker, is_only
 from kibitz.coach.puzzles.formats import Format, Puzzle, key_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
@@ -210,7 +210,7 @@ def test_what_fewer_people_play_is_harder(share: float, monkeypatch: pytest.Monk
     bits = {0.0: -math.log2(99), 0.2: -2.0, 0.5: 0.0, 1.0: math.log2(99)}[share]
     base, moves, odds, mate, checks = RATING
     rating = base + 2 * moves + 2 * bits * odds + mate + checks
-    assert rating_of(EXAMPLE, People()) == round(max(rating, LOWEST))
+    assert rating_of(EXAMPLE, People()) == round(max(rating, EASIEST))
 
 
 def test_the_networks_of_people_put_puzzles_of_lichess_in_order() -> None:

@@ -21,16 +21,17 @@ from kibitz.cli import main
 from kibitz.coach.analyse import Analysed, keep
 from kibitz.coach.database import WHITE, Database, View
 from kibitz.coach.games import Added, games_of
-from kibitz.coach.polyglot import book_moves, write_book
 from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import (
     EMPTY,
     MARK,
+    book_moves,
     merged,
     moves_at,
     read_tree,
     tree_of_files,
     tree_of_games,
+    write_book,
     write_tree,
 )
 from kibitz.core.errors import DamagedFileError, InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import research.puzzles
-from kibitz.coach.puzzles.difficulty import RATING, Terms, weighed
+from kibitz.coach.human import RATING, Terms, weighed
 from kibitz.coach.puzzles.formats import Puzzle
 from kibitz.engine.people import People
 from research.command import carry_out

@@ -70,10 +70,10 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
         "check": Command("kibitz.cli.explain.check:check", "Check what anybody says."),
         "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
         "search": Command("kibitz.cli.explain.search:search", "Search a position, live."),
-        "human": Command("kibitz.cli.explain.human:human", "Say what people of a rating play."),
+        "human": Command("kibitz.cli.explain.search:human", "Say what people of a rating play."),
         "mcp": Command("kibitz.cli.play.apps:mcp", "Give language models tools for chess."),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
-        "coach": Command("kibitz.cli.explain.coach_profile:coach", "Learn from your own games."),
+        "coach": Command("kibitz.cli.explain.coach:coach", "Learn from your own games."),
         "puzzle": Command(
             "kibitz.cli.explain.puzzle:puzzle",
             "Find puzzles in games; solve them.",

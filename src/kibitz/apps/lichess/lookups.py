@@ -22,8 +22,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from kibitz.apps.lichess.config import Lichess
-from kibitz.coach.polyglot import book_moves
 from kibitz.coach.repertoire import Prepared, read_repertoire
+from kibitz.coach.tree import book_moves
 from kibitz.core.downloads import with_retries
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.places import existing, place

@@ -1,10 +1,15 @@
-"""`kibitz coach`: a player's own games, fetched, analysed and learnt from."""
+"""`kibitz coach`: a player's own games, fetched, analysed and learnt from.
+
+`tree` also serves openings of any games, and `profile` says what costs the player points.
+"""
 
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -12,24 +17,51 @@ from cyclopts import App, Parameter
 
 from kibitz.cli.explain.comment import LanguageFlag
 from kibitz.cli.explain.puzzle import show_board, tell_line
-from kibitz.cli.output import EXIT_STOPPED, EngineFlag, JsonFlag, at_least, emit
+from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, columns, emit
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
-from kibitz.coach.cards import write_deck
-from kibitz.coach.database import Database, open_games
+from kibitz.coach.database import BLACK, WHITE, Database, open_games
 from kibitz.coach.deck import DeckName, due_items, stored_items
 from kibitz.coach.fetch import account_of, fetch
 from kibitz.coach.games import Added, Wanted, add_files
-from kibitz.coach.train import Training
-from kibitz.comment.words.languages import chosen_language
+from kibitz.coach.profile import (
+    Conversion,
+    Figure,
+    Finding,
+    conversions,
+    figure_name,
+    figures,
+    findings,
+    played_games,
+)
+from kibitz.coach.repertoire import practised, read_repertoire
+from kibitz.coach.train import Training, write_deck
+from kibitz.coach.tree import (
+    MATE,
+    PLIES,
+    Tree,
+    TreeMove,
+    book_moves,
+    merged,
+    moves_at,
+    read_tree,
+    tree_of_files,
+    tree_of_games,
+    write_book,
+    write_tree,
+)
+from kibitz.comment.words.languages import chosen_language, language_of
 from kibitz.core.errors import InputError
 from kibitz.core.files import atomic_write, refuse_folder
 from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, progress, say
-from kibitz.core.places import existing, place
+from kibitz.core.places import Place, existing, place
 from kibitz.core.workers import processors
 from kibitz.data.pgn import Pace
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.people import People
+from kibitz.position.board import Board, Side
+from kibitz.position.fen import START
 
 coach = App(name="coach", help="Learn from your own games.", result_action="return_value")
 DatabaseFlag: TypeAlias = Annotated[
@@ -199,3 +231,228 @@ def export(
             )
         say(f"{output}: {kept.count('games')} games")
     return 0
+
+
+# --- tree -----------------------------------------------------------------------------------------
+
+TREE, BOOK = ".tree", ".bin"
+TREE_HEADINGS = ("move", "games", "white", "draw", "black", "performance", "evaluation", "reached")
+
+
+@coach.command
+def tree(
+    *files: Annotated[At, Parameter(help="PGN, .tree or one Polyglot .bin; else your games.")],
+    moves: Annotated[str, Parameter(help="Moves to the position to look at: 'e4 e5'.")] = "",
+    fen: Annotated[str, Parameter(help="The position from which these moves begin.")] = START,
+    side: Annotated[Side | None, Parameter(help="Only your games with a colour.")] = None,
+    repertoire: Annotated[
+        At | None, Parameter(help="PGN of what you want to play; --side says with which colour.")
+    ] = None,
+    plies: Annotated[int, Parameter(help="So many of each game.")] = PLIES,
+    output: Annotated[
+        Path | None,
+        Parameter(name=["--output", "-o"], help="Keep the tree (.tree), or a book (.bin)."),
+    ] = None,
+    fewest: Annotated[int, Parameter(help="Games that a move of a book has.")] = 3,
+    workers: Annotated[int | None, Parameter(help="Processes; all processors by default.")] = None,
+    database: DatabaseFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Show which moves were made in a position and how the games went; transpositions count.
+
+    With --repertoire: where you leave it, and where it leaves you without an answer.
+    """
+    at_least(1, plies=plies, fewest=fewest, workers=workers)
+    book = next((file for file in files if file.suffix.lower() == BOOK), None)
+    if book is not None and (files[1:] or output):
+        fix = "name it alone, without --output"
+        raise InputError("a Polyglot book is only looked into", value=str(book), fix=fix)
+    if repertoire is not None and (files or output):
+        fix = "leave out FILES and --output"
+        raise InputError("--repertoire is compared with your own games alone", fix=fix)
+    if files and (side or database):
+        fix = "leave out FILES, or --side and --database"
+        raise InputError("only your own games have a colour and a database", fix=fix)
+    board = Board(fen)
+    for move in moves.split():
+        board.push(move)
+    if repertoire is not None:
+        return _compare(existing(repertoire), side, database, json)
+    if isinstance(book, Path):
+        existing(book)
+        rows = [entry._asdict() for entry in book_moves(book, board)]
+        emit({"moves": rows}, as_json=json, table=columns(("move", "weight"), _values(rows)))
+        return 0
+    if output is not None and output.suffix not in (TREE, BOOK):
+        raise InputError(
+            "no kind of tree", value=str(output), fix=f"{TREE}, or {BOOK} for Polyglot"
+        )
+    grown = _grown(files, side, plies, workers or processors(), database)
+    if output is not None:
+        _keep(output, grown, fewest)
+    moves_here = moves_at(grown, board)
+    if not moves_here:
+        say("no game has a move in this position")
+    table = columns(TREE_HEADINGS, [_row(move, board.turn == "white") for move in moves_here])
+    emit({"moves": [move.facts() for move in moves_here]}, as_json=json, table=table)
+    return 0
+
+
+def _grown(
+    files: Sequence[Place], side: Side | None, plies: int, workers: int, database: Path | None
+) -> Tree:
+    """The tree of files, or of the player's games."""
+    if not files:
+        with open_games(database) as kept:
+            return tree_of_games(kept, None if side is None else _number(side), plies)
+    trees = [read_tree(existing(path)) for path in files if path.suffix == TREE]
+    games = [existing(path) for path in files if path.suffix != TREE]
+    if games:
+        grown, counts = tree_of_files(games, plies, workers)
+        trees.append(grown)
+        say(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "no game")
+    return merged(trees)
+
+
+def _number(side: Side) -> int:
+    return WHITE if side == "white" else BLACK
+
+
+def _keep(output: Path, grown: Tree, least: int) -> None:
+    if output.suffix == TREE:
+        write_tree(output, grown)
+        say(f"{output}: {len(grown.keys):,} moves of positions")
+    else:
+        say(f"{output}: {write_book(output, grown, least):,} entries")
+
+
+def _values(rows: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    return [list(row.values()) for row in rows]
+
+
+def _row(move: TreeMove, white: bool) -> list[Any]:
+    shares = (f"{100 * count / move.games:.0f} %" for count in (move.white, move.draws, move.black))
+    score = "" if move.score is None else _score_text(move.score)
+    name = f"{move.san} ({100 * move.points(white):.0f} %)"
+    return [name, move.games, *shares, move.performance or "", score, move.reached]
+
+
+def _score_text(score: int) -> str:
+    if abs(score) >= MATE:
+        return "+mate" if score > 0 else "-mate"
+    return f"{score / 100:+.2f}"
+
+
+def _compare(path: Place, side: Side | None, database: Path | None, json: bool) -> int:
+    """Print where games leave a repertoire."""
+    if side is None:
+        raise InputError("--repertoire needs a colour", fix="--side white or --side black")
+    prepared = read_repertoire(path)
+    with open_games(database) as games:
+        practice = practised(games, prepared, _number(side))
+    result = practice.facts()
+    rows = result.pop("leaves")
+    headings = ("after", "played", "by", "repertoire", "games", "score", "points lost")
+    shown = [
+        (
+            row["line"],
+            row["move"],
+            row["by"],
+            row["repertoire"],
+            row["games"],
+            row["score"],
+            row["lost"],
+        )
+        for row in rows
+    ]
+    title = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in result.items())
+    emit(result | {"leaves": rows}, as_json=json, table=columns(headings, shown, title))
+    return 0
+
+
+# --- profile --------------------------------------------------------------------------------------
+
+FOUND = ("one good move", "positions", "you", "people", "+-", "missed, for example")
+PROFILE_HEADINGS = ("what", "", "games", "moves", "points lost a game", "+-", "for example")
+
+
+@coach.command
+def profile(
+    *,
+    games: Annotated[int, Parameter(help="Leave out figures of fewer games.")] = 5,
+    database: DatabaseFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Show what costs you points: phases, motifs, openings, endings, clock, colour, months.
+
+    A win is one point. Every figure is a mean over games with its 95 % interval. Where only one
+    move was good, the last table says how often you found it, and how often people of your rating
+    do, by the networks of Maia.
+    """
+    at_least(1, games=games)
+    with open_games(database) as kept:
+        played = list(played_games(kept))
+        names = kept.names()
+    if not played:
+        raise InputError("no game is analysed", value=", ".join(names), fix="kibitz coach analyse")
+    rows = [row for row in figures(played) if row.games >= games or row.group == "all"]
+    endings = conversions(played)
+    beside = [row for row in findings(played, People()) if row.chances >= games]
+    result = {
+        "games": len(played),
+        "figures": [_facts(row) for row in rows],
+        "endings": [ending._asdict() for ending in endings],
+        "one_good_move": [_finding(row) for row in beside],
+    }
+    emit(result, as_json=json, table=_table(rows, endings, beside))
+    return 0
+
+
+def _facts(row: Figure) -> dict[str, Any]:
+    error = None if math.isnan(row.error) else round(row.error, 4)
+    examples = [example.address for example in row.examples]
+    return row._asdict() | {"cost": round(row.cost, 4), "error": error, "examples": examples}
+
+
+def _finding(row: Finding) -> dict[str, Any]:
+    error = None if math.isnan(row.error) else round(row.error, 4)
+    shares = {"played": round(row.played, 4), "expected": round(row.expected, 4)}
+    examples = [example.address for example in row.examples]
+    return row._asdict() | shares | {"error": error, "examples": examples}
+
+
+def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding]) -> Any:
+    from rich.console import Group
+
+    language = language_of(None)
+    shown = [
+        (row.group, name, row.games, row.moves, f"{row.cost:.2f}", _error(row), example)
+        for row in rows
+        for name in [figure_name(row, language)]
+        for example in [row.examples[0].address if row.examples else ""]
+    ]
+    headings = ("ending", "to be won", "won", "to be saved", "saved")
+    tables = [columns(PROFILE_HEADINGS, shown), columns(headings, endings)]
+    if beside:
+        shares = [
+            (
+                figure_name(row, language),
+                row.chances,
+                f"{row.played:.0%}",
+                f"{row.expected:.0%}",
+                _error(row),
+                example,
+            )
+            for row in beside
+            for example in [row.examples[0].address if row.examples else ""]
+        ]
+        tables.append(columns(FOUND, shares))
+    return Group(*tables)
+
+
+def _shares(row: Finding) -> tuple[str, str]:
+    return f"{row.played:.0%}", f"{row.expected:.0%}"
+
+
+def _error(row: Figure | Finding) -> str:
+    return "" if math.isnan(row.error) else f"{row.error:.2f}"

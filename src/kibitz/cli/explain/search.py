@@ -1,4 +1,4 @@
-"""`kibitz search` and `kibitz analyse`: one position searched, or a game by the engine."""
+"""`kibitz search`, `analyse` and `human`: what the engine, or people, would play in a position."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from kibitz.cli.output import (
     from_flag,
     milliseconds,
 )
+from kibitz.coach.human import HIGHEST_RATING, LOWEST_RATING, people_facts
 from kibitz.core.errors import InputError
 from kibitz.core.log import Level, Stop, console, graceful_stop, say
 from kibitz.engine import Engine
@@ -31,6 +32,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
+from kibitz.position.pgn import read_games
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.method import changes_of, open_search, warm, without_effect
@@ -39,7 +41,6 @@ from kibitz.search.report import Line, Report, Result, spelled
 
 if TYPE_CHECKING:
     from rich.table import Table
-
 
 SearchFlag: TypeAlias = Annotated[
     SearchName | None, Parameter(name="--search", help="Tree search, alpha-beta or best-first.")
@@ -385,3 +386,85 @@ def _analyse_plain(board: Board, played: str, report: Report) -> dict[str, Any]:
     ]
     counts = {"depth": report.depth, "nodes": report.nodes, "milliseconds": report.milliseconds}
     return {"fen": board.fen(), "played": played, **counts, "lines": lines}
+
+
+# --- human ----------------------------------------------------------------------------------------
+
+NODES = 100_000
+MOVES_SHOWN = 10
+
+
+def human(
+    what: Annotated[str, Parameter(help="FEN, or a PGN file, of which the first game.")] = START,
+    *,
+    rating: Annotated[int, Parameter(help="Of the people, as on Lichess.")] = 1500,
+    moves: Annotated[
+        tuple[str, ...],
+        Parameter(help="Played from there: people's moves depend on them.", consume_multiple=True),
+    ] = (),
+    ply: Annotated[
+        int | None, Parameter(help="Of a PGN: after so many plies, by default all.")
+    ] = None,
+    nodes: Annotated[int, Parameter(help="Of the search for the best move; 0: none.")] = NODES,
+    network: EngineFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Say what people of a rating play, and how hard the best move is to find."""
+    at_least(0, nodes=nodes)
+    if not LOWEST_RATING <= rating <= HIGHEST_RATING:
+        fix = f"give {LOWEST_RATING} to {HIGHEST_RATING}"
+        raise InputError("--rating", value=rating, fix=fix)
+    board = _position_of(what, ply)
+    with from_flag("--moves"):
+        for move in moves:
+            board.push(move)
+    lines = list[Line]()
+    if nodes and board.legal_moves:
+        with Engine(network, multipv=len(board.legal_moves)) as engine:
+            lines += engine.play(board, Limits(nodes=nodes)).report.lines
+    facts = people_facts(board, rating, lines)
+    rows = facts["moves"]
+    emit(facts, as_json=json, table=None if json else _people_table(rows, rating))
+    if not rows:
+        say("the game is over")
+    elif "best" in facts and not json:
+        say(_best_told(facts["best"], rating))
+    return 0
+
+
+def _position_of(what: str, ply: int | None) -> Board:
+    """The position, with the moves that led to it where they are given."""
+    if not Path(what).is_file():
+        if ply is not None:
+            raise InputError("--ply", value=ply, fix="it is for PGN files; give one")
+        return Board(what)
+    game = next(iter(read_games(what)), None)
+    if game is None:
+        raise InputError("no game in this file", value=what, fix="give a PGN file")
+    if ply is not None and not 0 <= ply <= len(game.moves):
+        raise InputError("--ply", value=ply, fix=f"the game has {len(game.moves)} plies")
+    board = game.start
+    for move in game.moves[:ply]:
+        board.push(move)
+    return board
+
+
+def _people_table(rows: list[dict[str, Any]], rating: int) -> Any:
+    cells = [
+        (row["san"], _percent(row["share"]), row.get("score", ""), row.get("mark", ""))
+        for row in rows[:MOVES_SHOWN]
+    ]
+    return columns(("move", f"played at {rating}", "score", ""), cells)
+
+
+def _best_told(best: dict[str, Any], rating: int) -> str:
+    others = ", ".join(
+        f"{_percent(share)} at {other}"
+        for other, share in best["by_rating"].items()
+        if other != rating
+    )
+    return f"best move {best['san']}: {_percent(best['share'])} play it at {rating}; {others}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import chess
 import msgspec
 
-from kibitz.coach.puzzles.difficulty import rating_of
+from kibitz.coach.human import rating_of
 from kibitz.coach.puzzles.formats import Puzzle, key_of, name_of
 from kibitz.coach.puzzles.solve import motifs_of, standing_of
 from kibitz.comment.judge import value_of
