@@ -19,7 +19,7 @@ from kibitz.cli.output import EXIT_STOPPED, JsonFlag, at_least, emit
 from kibitz.core.log import graceful_stop, progress
 from kibitz.data.shard import RESULTS, UNKNOWN_RESULT, Game, Ply, provenance, shard_of
 from kibitz.data.store import add
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute

@@ -21,8 +21,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import progress
 from kibitz.data.pgn import pace_of
 from kibitz.engine import Engine
-from kibitz.engine.levels import human_level_of
-from kibitz.engine.people import People, blend, blunder_filtered_policy, policy_of
+from kibitz.engine.levels import People, blend, blunder_filtered_policy, human_level_of, policy_of
 from kibitz.nets.discover import resolve, short_name
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.nets.evaluators.batched import BatchedEvaluator

@@ -19,7 +19,7 @@ from kibitz.coach.human import Terms, terms_of, weighed
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.core.errors import InputError
 from kibitz.core.log import progress
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.train.validate import spearman
 from research.command import carry_out
 

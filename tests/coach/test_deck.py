@@ -44,7 +44,6 @@ from kibitz.coach.train import (
     record,
     score_text,
     solves,
-    stored_items,
     write_deck,
 )
 from kibitz.comment.judge import Evaluation, value_of

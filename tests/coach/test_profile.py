@@ -30,7 +30,7 @@ from kibitz.coach.profile import (
     played_games,
 )
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.nets.encodings.leaves import Leaves
 from tests.coach.stand_in import NAME, game_of
 

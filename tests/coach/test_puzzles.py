@@ -23,7 +23,7 @@ from kibitz.coach.puzzles.formats import Format, Puzzle, key_of, read_puzzles, w
 from kibitz.coach.puzzles.solve import Session
 from kibitz.comment.judge import value_of
 from kibitz.core.errors import DamagedFileError, InputError
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.report import Report, Score

@@ -9,8 +9,16 @@ import pytest
 
 from kibitz import Board, Engine
 from kibitz.core.errors import InputError
-from kibitz.engine.levels import HUMAN_RUNGS, STRONGEST, WEAKEST, HumanLevel, human_level_of
-from kibitz.engine.people import People, blend, humanly
+from kibitz.engine.levels import (
+    HUMAN_RUNGS,
+    STRONGEST,
+    WEAKEST,
+    HumanLevel,
+    People,
+    blend,
+    human_level_of,
+    humanly,
+)
 from kibitz.nets.evaluators.batched import BatchedEvaluator
 from kibitz.nets.load import load_batched
 from kibitz.search.report import Result

@@ -12,7 +12,7 @@ import research.distil
 from kibitz.data.batches.sample import check_rules
 from kibitz.data.shard import games_of, read
 from kibitz.data.store import shards_in
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
 from research.command import carry_out

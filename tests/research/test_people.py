@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kibitz import Board
-from kibitz.engine.people import People, people_networks, policy_of
+from kibitz.engine.levels import People, people_networks, policy_of
 from kibitz.nets.discover import resolve
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.nets.load import load_batched

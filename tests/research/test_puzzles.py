@@ -11,7 +11,7 @@ import pytest
 import research.puzzles
 from kibitz.coach.human import RATING, Terms, weighed
 from kibitz.coach.puzzles.formats import Puzzle
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from research.command import carry_out
 from research.puzzles import app, put_aside
 

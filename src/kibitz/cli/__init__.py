@@ -138,7 +138,7 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
             "Compile ahead what is usually needed, for this processor or a wheel.",
         ),
         "completion": Command(
-            "kibitz.cli.system.completion:completion", "Print what completes words in a shell."
+            "kibitz.cli.system.compile:completion", "Print what completes words in a shell."
         ),
     },
 }

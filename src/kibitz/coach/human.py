@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kibitz.coach.puzzles.formats import Puzzle
 from kibitz.comment.judge import MARKS, graded, value_of
-from kibitz.engine.people import People, Shares
+from kibitz.engine.levels import People, Shares
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.report import Line, Score, spelled

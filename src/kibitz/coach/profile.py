@@ -23,7 +23,7 @@ from kibitz.coach.puzzles.solve import motifs_of
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import value_of
 from kibitz.comment.words.language import Language
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
 from kibitz.core.options import Value, find, options_of, read
 from kibitz.core.workers import processors
-from kibitz.engine.levels import HumanLevel, handicap_of
+from kibitz.engine.levels import HumanLevel, People, handicap_of, humanly
 from kibitz.engine.loading import LOADED_WITH, LoadedNetwork
 from kibitz.engine.options import (
     ALL_OPTIONS,
@@ -25,7 +25,6 @@ from kibitz.engine.options import (
     EngineOptions,
     file_options,
 )
-from kibitz.engine.people import People, humanly
 from kibitz.engine.running import Analysis, Search
 from kibitz.jit.process import start_early
 from kibitz.search.limits import Limits

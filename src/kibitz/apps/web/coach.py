@@ -41,7 +41,7 @@ from kibitz.comment.words.languages import ENGLISH, Code
 from kibitz.core.errors import InputError, MissingExtraError
 from kibitz.core.journal import with_lock
 from kibitz.core.settings import used
-from kibitz.engine.people import People
+from kibitz.engine.levels import People
 from kibitz.position.board import Board, Side
 from kibitz.position.pgn import parse_game
 

@@ -58,8 +58,8 @@ from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import Place, existing, place
 from kibitz.core.workers import processors
 from kibitz.data.pgn import Pace
+from kibitz.engine.levels import People
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.people import People
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 

@@ -1,4 +1,6 @@
-"""`kibitz compile`: what people usually need is compiled ahead, for this processor or for a wheel.
+"""`kibitz compile` and `kibitz completion`: what is made once, for this machine or for a wheel.
+
+What people usually need is compiled ahead; a script lets the shell complete commands and flags.
 
 Each of a few short commands runs in a process of its own, and the kernels that it needs are kept.
 """
@@ -11,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -104,3 +106,28 @@ def _copy(compiled: Path, folder: Path) -> None:
     for file in [*compiled.glob("*/*.nbi"), *compiled.glob("*/*.nbc")]:
         (folder / file.parent.name).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / file.parent.name / file.name)
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+# The script of zsh only defines a function. A file of a folder in $fpath is run to complete words
+# and must call it; a file that is sourced has to say what it is for.
+OF_ZSH = """
+if [[ ${zsh_eval_context[-1]} == (loadautofunc|shfunc) ]]; then
+  _cyclopts_kibitz "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit; compinit }
+  compdef _cyclopts_kibitz kibitz
+fi
+"""
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="Whose script.")],
+) -> int:
+    """Print a script that completes commands and flags; docs/install.md says where it goes."""
+    from kibitz.cli import app
+
+    script = app.generate_completion(prog_name="kibitz", shell=shell).rstrip() + "\n"
+    sys.stdout.write(script + (OF_ZSH if shell == "zsh" else ""))
+    return 0

@@ -25,8 +25,8 @@ from kibitz.coach.puzzles.formats import Puzzle, key_of, name_of
 from kibitz.coach.puzzles.solve import motifs_of, standing_of
 from kibitz.comment.judge import value_of
 from kibitz.engine import Engine
+from kibitz.engine.levels import People
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.people import People
 from kibitz.nets.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
