@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
@@ -20,8 +21,10 @@ from cyclopts import Parameter
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import local_path
 from kibitz.core.log import plain
+from kibitz.core.options import Option
 from kibitz.core.places import Place, place, working_copy
 from kibitz.core.provenance import described, use_seed
+from kibitz.core.settings import as_toml
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -59,6 +62,22 @@ def _place(_: Any, tokens: Any) -> Place:
 At: TypeAlias = Annotated[Place, Parameter(converter=_place, n_tokens=1, accepts_keys=False)]
 
 
+def key_flag(option: Option, key: str, end: str = ".") -> Any:
+    """Declare a flag of a `KeyFlags` that sets a key of the settings file, if it is given."""
+    help_text = f"{option.help[0].upper()}{option.help[1:]}{end}"
+    return field(default=None, metadata={"key": key, "help": help_text})
+
+
+@dataclass(frozen=True)
+class KeyFlags:
+    """Settings that have a flag of their own."""
+
+    def overrides(self) -> list[str]:
+        """The flags that were given, as `--set` would have them."""
+        values = ((flag.metadata["key"], getattr(self, flag.name)) for flag in fields(self))
+        return [f"{key}={as_toml(value)}" for key, value in values if value is not None]
+
+
 def milliseconds(seconds: float | None) -> int | None:
     """A command's --time as searches count it."""
     if seconds is None:
@@ -75,12 +94,21 @@ def refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
             raise InputError(f"two {what} of one name", value=name, fix=fix)
 
 
-def at_least(least: int, **flags: int | None) -> None:
+def at_least(least: int, **flags: float | None) -> None:
     """Refuse flags, by the names of their arguments, that were given a smaller number."""
+    _within(least, math.inf, f"give {least} or more", flags)
+
+
+def within(least: int, most: int, **flags: float | None) -> None:
+    """Refuse flags that were given a number outside of a range."""
+    _within(least, most, f"give {least} to {most}", flags)
+
+
+def _within(least: float, most: float, fix: str, flags: dict[str, float | None]) -> None:
     for name, value in flags.items():
-        if value is not None and value < least:
-            flag = f"--{name.replace('_', '-')}"
-            raise InputError(flag, value=value, fix=f"give {least} or more")
+        if value is not None and not least <= value <= most:  # nan, too
+            flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+            raise InputError(flag, value=value, fix=fix)
 
 
 @contextmanager

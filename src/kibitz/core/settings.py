@@ -297,16 +297,17 @@ def _dump_table(settings: Any, name: str) -> list[str]:
         elif value is not None:
             comment = " ".join(option.help.split())
             keys += [f"# {comment}"] if comment else []
-            keys.append(f"{option.name} = {_dump_value(value)}")
+            keys.append(f"{option.name} = {as_toml(value)}")
     heading = ["", f"[{name}]"] if name and keys else []
     return heading + keys + tables
 
 
-def _dump_value(value: Any) -> str:
+def as_toml(value: Any) -> str:
+    """Write a value, a tuple as an array, a path or URL as a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return f"[{', '.join(_dump_value(item) for item in value)}]"
+        return f"[{', '.join(as_toml(item) for item in value)}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # inf, -inf and nan are TOML's words too
     return repr(value) if isinstance(value, (int, float)) else _quote(str(value))

@@ -21,6 +21,7 @@ from kibitz.cli.output import (
     emit,
     from_flag,
     milliseconds,
+    within,
 )
 from kibitz.coach.human import HIGHEST_RATING, LOWEST_RATING, people_facts
 from kibitz.core.errors import InputError
@@ -135,11 +136,12 @@ def _both(
 
 
 def read_options(options: tuple[str, ...]) -> dict[str, str]:
-    """Options of the search by their names, from texts like CPuct=2.5."""
+    """Options of a search or a program by their names, from texts like CPuct=2.5."""
     for text in options:
         if "=" not in text:
-            raise InputError("--option", value=text, fix="expected Name=value, as CPuct=2.5")
-    return {name: value for name, _, value in (text.partition("=") for text in options)}
+            raise InputError("--option", value=text, fix="write NAME=VALUE, as CPuct=2.5")
+    pairs = (text.partition("=")[::2] for text in options)
+    return {name.strip(): value.strip() for name, value in pairs}
 
 
 def tell_idle_options(
@@ -411,9 +413,7 @@ def human(
 ) -> int:
     """Say what people of a rating play, and how hard the best move is to find."""
     at_least(0, nodes=nodes)
-    if not LOWEST_RATING <= rating <= HIGHEST_RATING:
-        fix = f"give {LOWEST_RATING} to {HIGHEST_RATING}"
-        raise InputError("--rating", value=rating, fix=fix)
+    within(LOWEST_RATING, HIGHEST_RATING, rating=rating)
     board = _position_of(what, ply)
     with from_flag("--moves"):
         for move in moves:

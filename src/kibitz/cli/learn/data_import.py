@@ -208,11 +208,9 @@ def import_games(
     """Bring games or labelled positions into a store."""
     if not files:
         raise InputError("nothing to import", fix="name files")
-    at_least(1, workers=workers, plies=plies, games=games)
+    at_least(1, workers=workers, plies=plies, games=games, b=b)
     at_least(0, rating=rating)
     game_filter = GameFilter(rating, time_control, evaluated)
-    if b < 1:
-        raise InputError("-b", value=b, fix="give 1 or more")
     done, skipped, refused = Imported(), 0, 0
     with graceful_stop() as stop, progress("positions", total=None) as bar:
         for piece in _pieces(

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from kibitz.cli.explain.search import read_options, tell_idle_options
 from kibitz.cli.learn.data import Places, refuse_mixing, some_places
 from kibitz.cli.learn.data_import import readable_files
-from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
+from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit, within
 from kibitz.core.errors import InputError
 from kibitz.core.log import Bar, graceful_stop, progress, say
 from kibitz.core.places import Place
@@ -84,10 +84,10 @@ def label_games(
     random_plies, random_share, win_cp, win_plies, draw_cp, draw_plies, draw_from, most_plies.
     """
     count = processors() if workers is None else workers
-    _check((("--workers", count), ("--plies", plies)), 1, MOST_GAMES)
+    within(1, MOST_GAMES, workers=count, plies=plies)
     if not patience > 0:
         raise InputError("--patience", value=patience, fix="give seconds, more than 0")
-    command, options = tuple(shlex.split(engine)), tuple(_option(text) for text in option)
+    command, options = tuple(shlex.split(engine)), tuple(read_options(option).items())
     teaching = Teaching(command, options, setting, patience, output, count, plies)
     if not files:
         return teaching.play(games, seed, openings, json)
@@ -96,12 +96,6 @@ def label_games(
             fix = "leave it out: the games are those of the files"
             raise InputError(f"{name} is for games that are played", value=value, fix=fix)
     return teaching.evaluate(readable_files(files, (*KINDS, SUFFIX)), json)
-
-
-def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:
-    for name, value in named:
-        if not least <= value <= most:
-            raise InputError(name, value=value, fix=f"give {least} to {most}")
 
 
 @dataclass
@@ -123,8 +117,8 @@ class Teaching:
     ) -> int:
         """Play games with noise, every position evaluated."""
         total, number = GAMES if games is None else games, SEED if seed is None else seed
-        _check((("--games", total),), 1, MOST_GAMES)
-        _check((("--seed", number),), 0, (1 << 40) - 1)
+        within(1, MOST_GAMES, games=total)
+        within(0, (1 << 40) - 1, seed=number)
         settings = load_table(Labelling, "label", self.overrides)
         settings.check()
         starts = STANDARD if openings is None else tuple(read_openings(openings))
@@ -212,13 +206,6 @@ def _show(bar: Bar, positions: int, started: float, games: int) -> None:
     bar.advance()
 
 
-def _option(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError("--option", value=text, fix="write NAME=VALUE")
-    return name.strip(), value.strip()
-
-
 # --- reanalyse ------------------------------------------------------------------------------------
 
 MOST_NODES = 4096  # as many as the Gumbel rule can plan
@@ -245,8 +232,7 @@ def reanalyse_games(
     The policy of a position is the visits of its moves or, with `--rule gumbel`, the completed-Q
     policy. Games, moves and results stay. Shards already in the output folder are not made again.
     """
-    if not 2 <= nodes <= MOST_NODES:
-        raise InputError("--nodes", value=nodes, fix=f"give 2 to {MOST_NODES}")
+    within(2, MOST_NODES, nodes=nodes)
     at_least(1, workers=workers)
     store = Store(shards_in(*some_places(places)), check=check_rules)
     refuse_mixing(store.paths, output)

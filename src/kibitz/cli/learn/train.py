@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +16,24 @@ from kibitz.arena.match.elo import Pairs, Tally, elo_text, of_games, of_pairs
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.spec import parse_player
 from kibitz.arena.match.suites import Suite, run_suite, suite_of, summary
-from kibitz.cli.output import EXIT_STOPPED, FLAT, At, JsonFlag, columns, emit, spell
+from kibitz.cli.output import (
+    EXIT_STOPPED,
+    FLAT,
+    At,
+    JsonFlag,
+    KeyFlags,
+    at_least,
+    columns,
+    emit,
+    key_flag,
+    spell,
+)
 from kibitz.core.errors import InputError, did_you_mean, missing_extra
 from kibitz.core.files import write_bytes
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.options import options_of
 from kibitz.core.places import Place, place
-from kibitz.core.settings import used
+from kibitz.core.settings import as_toml, used
 from kibitz.nets.models.sizes import ADVICE
 from kibitz.train.config import RECIPES, TrainingSettings, from_file
 from kibitz.train.curve import figure, tables
@@ -42,12 +52,11 @@ def _flag(key: str, more: str = "") -> Any:
     table, _, name = key.partition(".")
     option = next(option for option in options_of(KINDS[table]) if option.name == name)
     usual = "" if option.default in ("", (), None) else f"; by default {option.default}"
-    help_text = f"{option.help[0].upper()}{option.help[1:]}{usual}. {more}".rstrip()
-    return field(default=None, metadata={"key": key, "help": help_text})
+    return key_flag(option, key, f"{usual}. {more}".rstrip())
 
 
 @dataclass(frozen=True)
-class TrainFlags:
+class TrainFlags(KeyFlags):
     """Settings of a training that have a flag of their own."""
 
     network: str | None = _flag("run.network", ADVICE)
@@ -69,13 +78,6 @@ class TrainFlags:
     seed: int | None = _flag("run.seed")
     patience: int | None = _flag("run.patience")
     hours: float | None = _flag("run.hours")
-
-    def overrides(self) -> list[str]:
-        """The flags that were given, as `--set` would have them."""
-        values = {field.metadata["key"]: getattr(self, field.name) for field in fields(self)}
-        if self.data is not None:  # JSON writes a list of texts as TOML does
-            values["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
-        return [f"{key}={value}" for key, value in values.items() if value is not None]
 
 
 NO_FLAGS = TrainFlags()
@@ -122,8 +124,8 @@ def train(
     overrides += more or []
     settings, suites = from_file(used(), overrides), [(path, suite_of(path)) for path in suite]
     if games:
-        folders = [*settings.data.folders, str(_imported(games, str(settings.run.output), resume))]
-        overrides.append(f"data.folders={jsonlib.dumps(folders, ensure_ascii=False)}")
+        folders = *settings.data.folders, _imported(games, str(settings.run.output), resume)
+        overrides.append(f"data.folders={as_toml(folders)}")
         settings = from_file(used(), overrides)
     command = shlex.join(["kibitz", *sys.argv[1:]])
     with graceful_stop() as stop:
@@ -246,8 +248,7 @@ def curve(
     """Print losses, accuracy and Elo over the steps of trainings, and draw them."""
     if not runs:
         raise InputError("no training to show", fix="name the folder of one")
-    if rows < 1:
-        raise InputError("--rows", value=rows, fix="give 1 or more")
+    at_least(1, rows=rows)
     curves = [_with_ratings(read_run(location), location) for location in runs]
     wanted = force or _may_be_written(output)
     if wanted:

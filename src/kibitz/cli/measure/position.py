@@ -245,8 +245,7 @@ def encoding(
     """Encode positions in every layout, policy order and packed form on one core."""
     from kibitz.arena.bench.evaluator import encoding_speed
 
-    if batch < 1 or rounds < 1:
-        raise InputError("--batch and --rounds at least 1", value=(batch, rounds))
+    at_least(1, batch=batch, rounds=rounds)
     rows = encoding_speed(batch, rounds)
     table = columns(("layout", "positions/s", "bytes/position"), rows, title="encoding, one core")
     listed = [row._asdict() for row in rows]
@@ -264,8 +263,7 @@ def evaluate(
     """Evaluate positions with random networks of every family, on one core or on several."""
     from kibitz.arena.bench.evaluator import measure, peaks
 
-    if threads < 1 or rounds < 1:
-        raise InputError("--threads and --rounds at least 1", value=(threads, rounds))
+    at_least(1, threads=threads, rounds=rounds)
     counts, best = _batch_sizes(batches), peaks(rounds)
     with progress("evaluate") as bar:
         measured = bar.over(measure(sizes, counts, rounds, threads, best))
@@ -310,8 +308,7 @@ def search(
     threads = THREADS if threads is None else threads
     if nodes is None:
         nodes = BATCHED_NODES if batches else NODES
-    if nodes < 1 or rounds < 1 or threads < 1:
-        raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
+    at_least(1, nodes=nodes, rounds=rounds, threads=threads)
     if batches:
         return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
     from rich.console import Group
@@ -385,8 +382,9 @@ def selfplay(
     from kibitz.nets.load import load_batched
     from kibitz.zero.bench import ROWS, measure
 
-    if not seconds > 0 or threads < 0:
-        raise InputError("--seconds above 0, --threads 0 or more", value=(seconds, threads))
+    at_least(0, threads=threads)
+    if not seconds > 0:
+        raise InputError("--seconds", value=seconds, fix="give more than 0")
     steps = measure(load_batched(resolve(network)), threads or processors(), seconds)
     rows = _last("selfplay", ROWS, steps)
     if rows is None:
@@ -408,8 +406,8 @@ def position(
     """Count the classic perft positions against other generators, in turns on one thread."""
     from kibitz.arena.bench.position import CLASSIC, compare, installed, measure
 
-    if rounds < 1 or plies < -3:
-        raise InputError("--rounds at least 1, --plies at least -3", value=(rounds, plies))
+    at_least(1, rounds=rounds)
+    at_least(-3, plies=plies)
     rivals = installed()
     turns = rounds * len(CLASSIC) * (1 + len(rivals))
     times = _last("perft", turns, measure(rivals, rounds, plies))

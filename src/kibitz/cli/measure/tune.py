@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from kibitz.arena.tuning.loop import tune as work
 from kibitz.arena.tuning.report import PAGE, facts, standing, table, write_page
 from kibitz.arena.tuning.study import SETTINGS, Study, check_method, settings_of
 from kibitz.cli.measure.suite import say_skipped
-from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, columns, emit
+from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, KeyFlags, columns, emit, key_flag
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, say
 from kibitz.core.options import options_of
@@ -28,12 +27,12 @@ from kibitz.core.workers import processors
 
 def _flag(key: str) -> Any:
     """Declare a flag that sets a key of the table `tune`, if it is given."""
-    about = next(option.help for option in options_of(Tuning) if option.name == key)
-    return field(default=None, metadata={"key": key, "help": f"{about[0].upper()}{about[1:]}."})
+    option = next(option for option in options_of(Tuning) if option.name == key)
+    return key_flag(option, key)
 
 
 @dataclass(frozen=True)
-class TuneFlags:
+class TuneFlags(KeyFlags):
     """Settings of a tuning that have a flag of their own."""
 
     parameter: tuple[str, ...] | None = _flag("parameters")
@@ -48,11 +47,6 @@ class TuneFlags:
     suite: tuple[str, ...] | None = _flag("suites")
     concurrency: int | None = _flag("concurrency")
     seed: int | None = _flag("seed")
-
-    def overrides(self) -> list[str]:
-        """The flags that were given, as `--set` would have them."""
-        values = ((field.metadata["key"], getattr(self, field.name)) for field in fields(self))
-        return [f"{key}={jsonlib.dumps(value)}" for key, value in values if value is not None]
 
 
 NO_FLAGS = TuneFlags()

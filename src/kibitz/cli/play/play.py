@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
-from kibitz.cli.output import EngineFlag, at_least
+from kibitz.cli.output import EngineFlag, at_least, within
 from kibitz.coach.puzzles.solve import line_text
 from kibitz.comment import selection
 from kibitz.comment.annotate import reason_on, scene_on
@@ -95,8 +95,7 @@ def play(
     """Play against the engine; lines on standard input are moves and commands."""
     at_least(1, nodes=nodes, movetime=movetime)
     network = against or network
-    if elo is not None and not WEAKEST <= elo <= STRONGEST:
-        raise InputError("--level", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
+    within(WEAKEST, STRONGEST, level=elo)
     own_side: Side = random.choice(SIDES) if side == "random" else side
     board = _start(own_side, fen, chess960, odds)
     if resume:
