@@ -25,6 +25,7 @@ from kibitz.core.log import Stop, progress
 from kibitz.core.workers import in_processes
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
+from kibitz.engine.running import Kept
 from kibitz.nets.discover import at_work, files_of, named
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
@@ -133,7 +134,7 @@ def analyse_games(
                 done += 1
                 bar.advance()
     finally:
-        end_analyst()
+        _analyst.end()
     return done
 
 
@@ -168,21 +169,9 @@ def keep(database: Database, game: Analysed, signature: str) -> None:
 
 # --- in processes of a pool -----------------------------------------------------------------------
 
-_analyst: Analyst | None = None  # of this process; kept from game to game
+_analyst = Kept(Analyst)  # of this process
 
 
 def analysed(study: Study, task: Task) -> Analysed:
     """A game, analysed by this process's engines."""
-    global _analyst
-    if _analyst is None or _analyst.study != study:
-        end_analyst()
-        _analyst = Analyst(study)
-    return _analyst.analysed(task)
-
-
-def end_analyst() -> None:
-    """End this process's engines."""
-    global _analyst
-    if _analyst is not None:
-        _analyst.close()
-        _analyst = None
+    return _analyst.get(study).analysed(task)

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from kibitz.search.limits import Limits, Signals
 
@@ -117,6 +117,41 @@ def _run(search: Search, tell: Callable[[Any], None]) -> None:
         tell(search.run(tell))
     except BaseException as error:  # noqa: BLE001 - reading the reports raises it
         tell(error)
+
+
+# --- in processes of a pool -----------------------------------------------------------------------
+
+
+class Closable(Protocol):
+    """What runs engines or programs."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+Wanted = TypeVar("Wanted")
+Running = TypeVar("Running", bound=Closable)
+
+
+class Kept(Generic[Wanted, Running]):
+    """What runs engines for each process of a pool: begun by the first task, kept for the next."""
+
+    def __init__(self, begin: Callable[[Wanted], Running]) -> None:
+        self._begin = begin
+        self._kept: tuple[Wanted, Running] | None = None
+
+    def get(self, wanted: Wanted) -> Running:
+        """What is kept, or another one where something else is wanted."""
+        if self._kept is None or self._kept[0] != wanted:
+            self.end()
+            self._kept = wanted, self._begin(wanted)
+        return self._kept[1]
+
+    def end(self) -> None:
+        """End it; the next task begins another."""
+        if self._kept is not None:
+            self._kept[1].close()
+            self._kept = None
 
 
 # --- without interruptions ------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from kibitz.coach.puzzles.find import GamePuzzles, GameTask, Hunt, end_seeker, look_through
+from kibitz.coach.puzzles.find import SEEKER, GamePuzzles, GameTask, Hunt, look_through
 from kibitz.coach.puzzles.formats import Puzzle, key_of
 from kibitz.comment.openings import opening_in
 from kibitz.core.errors import InputError
@@ -57,7 +57,7 @@ class Collection:
     def close(self) -> None:
         """Close the journal and the engines."""
         self._journal.close()
-        end_seeker()
+        SEEKER.end()
 
     def remove(self) -> None:
         """Remove the journal, once closed, of a search that has read no game."""

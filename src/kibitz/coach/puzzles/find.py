@@ -27,6 +27,7 @@ from kibitz.comment.judge import value_of
 from kibitz.engine import Engine
 from kibitz.engine.levels import People
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.running import Kept
 from kibitz.nets.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -307,21 +308,9 @@ def stands_out(report: Report) -> bool:
 
 # --- in processes of a pool -----------------------------------------------------------------------
 
-_seeker: Seeker | None = None  # of this process; kept from game to game
+SEEKER = Kept(Seeker)  # of this process
 
 
 def look_through(hunt: Hunt, task: GameTask) -> GamePuzzles:
     """The puzzles of a game, by this process's seeker."""
-    global _seeker
-    if _seeker is None or _seeker.hunt != hunt:
-        end_seeker()
-        _seeker = Seeker(hunt)
-    return _seeker.look_through(task)
-
-
-def end_seeker() -> None:
-    """End this process's engines."""
-    global _seeker
-    if _seeker is not None:
-        _seeker.close()
-        _seeker = None
+    return SEEKER.get(hunt).look_through(task)

@@ -27,7 +27,6 @@ from kibitz.data.labels.evaluating import (
     EVALUATED,
     Evaluating,
     PlayJob,
-    Teacher,
     TeacherJob,
     evaluate_game,
     identities,
@@ -37,12 +36,13 @@ from kibitz.data.labels.labels import LabelModel
 from kibitz.data.openings import Opening
 from kibitz.data.shard import SUFFIX, Game, Shard, games_of, provenance, shard_of
 from kibitz.data.store import Store, add, concatenate, select
+from kibitz.engine.running import Kept
 from kibitz.uci.client import ProgramFault
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
 _PAUSE = 0.5  # s between two small shards: a file a game takes longer than a game of fast searches
 
-_teacher: Teacher | None = None  # of this process; kept from game to game
+_teacher = Kept(TeacherJob.teacher)  # of this process
 
 
 class Task(NamedTuple):
@@ -60,26 +60,16 @@ class LabelledGame(NamedTuple):
     fault: str = ""
 
 
-def end_teacher() -> None:
-    """End this process's engine."""
-    global _teacher
-    if _teacher is not None:
-        _teacher.close()
-        _teacher = None
-
-
 def _labelled(job: TeacherJob, task: Task) -> LabelledGame:
     """A game, or why it was dropped; the engine is started when there is none."""
-    global _teacher
     try:
-        if _teacher is None:
-            _teacher = job.teacher()
+        teacher = _teacher.get(job)
         if task.game is not None:
-            return LabelledGame(task.number, evaluate_game(task.game, job, _teacher))
+            return LabelledGame(task.number, evaluate_game(task.game, job, teacher))
         assert isinstance(job, PlayJob)
-        return LabelledGame(task.number, play_game(job, task.number, _teacher))
+        return LabelledGame(task.number, play_game(job, task.number, teacher))
     except ProgramFault as error:
-        end_teacher()
+        _teacher.end()
         return LabelledGame(task.number, None, f"game {task.number} dropped: {error}")
 
 
@@ -222,7 +212,7 @@ def _run(
                     raise InputError(what, value=labelled.fault)
                 yield labelled
         finally:
-            end_teacher()
+            _teacher.end()
             games.pack()
 
 
