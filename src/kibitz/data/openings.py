@@ -16,9 +16,9 @@ from typing import NamedTuple, TypeVar
 
 from kibitz.core.errors import InputError
 from kibitz.core.files import Location, sha256_of
-from kibitz.core.unpacking import read_unpacked, unpacked_name
+from kibitz.core.unpacking import unpacked_name
 from kibitz.position.board import SIDES, Board, Side
-from kibitz.position.epd import parse_epd
+from kibitz.position.epd import lines_of, named_place, parse_epd
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.pgn import read_games
 
@@ -45,7 +45,7 @@ def read_openings(location: Location, plies: int | None = None) -> list[Opening]
     if unpacked_name(location).lower().endswith(".pgn"):
         boards: Iterable[Board] = (game.board() for game in read_games(location))
     else:
-        boards = _boards(location, _lines(location))
+        boards = _boards(location, lines_of(location))
     return _some(location, boards, plies)
 
 
@@ -64,20 +64,10 @@ def _opening(board: Board) -> Opening:
     return Opening(fen_of(start), tuple(move.uci(chess960) for move in board.moves), chess960)
 
 
-def _lines(location: Location) -> list[tuple[int, str]]:
-    """The lines that hold something, with their numbers."""
-    lines = read_unpacked(location).decode("utf-8-sig", errors="replace").splitlines()
-    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
-    return [(number, text) for number, text in stripped if text and not text.startswith("#")]
-
-
 def _boards(location: Location, lines: Iterable[tuple[int, str]]) -> Iterator[Board]:
     for number, text in lines:
-        try:
+        with named_place(f"{location}, line {number}"):
             yield _board(text)
-        except InputError as error:
-            error.what = f"{location}, line {number}: {error.what}"
-            raise
 
 
 def _board(text: str) -> Board:
@@ -190,7 +180,7 @@ def chosen_openings(
         return random_openings(count, plies or RANDOM_PLIES, seed)
     if unpacked_name(location).lower().endswith(".pgn"):
         return shuffled(read_openings(location, plies), seed)
-    boards = _boards(location, shuffled(_lines(location), seed))
+    boards = _boards(location, shuffled(lines_of(location), seed))
     going_on = (board for board in boards if board.outcome(claim=True) is None)
     return _some(location, islice(going_on, max(1, count)), plies)
 

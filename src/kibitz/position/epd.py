@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from kibitz.core.errors import InputError, NotationError
+from kibitz.core.errors import InputError, KibitzError, NotationError
 from kibitz.core.files import Location
 from kibitz.core.unpacking import read_unpacked
 from kibitz.position.board import Board
@@ -59,14 +60,26 @@ class Epd:
 
 def read_epd(location: Location) -> Iterator[Epd]:
     """Every line of a file but empty ones and # comments; errors name the file and the line."""
+    for number, line in lines_of(location):
+        with named_place(f"{location}, line {number}"):
+            yield parse_epd(line)
+
+
+def lines_of(location: Location) -> list[tuple[int, str]]:
+    """The lines that hold something, without comments, and their numbers."""
     lines = read_unpacked(location).decode("utf-8-sig", errors="replace").splitlines()
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                yield parse_epd(line)
-            except InputError as error:
-                error.what = f"{location}, line {number}: {error.what}"
-                raise
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return [(number, text) for number, text in stripped if text and not text.startswith("#")]
+
+
+@contextmanager
+def named_place(where: str) -> Iterator[None]:
+    """Say in errors of the block where they are."""
+    try:
+        yield
+    except KibitzError as error:
+        error.what = f"{where}: {error.what}"
+        raise
 
 
 def parse_epd(text: str) -> Epd:

@@ -6,18 +6,17 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Literal, TypeAlias, get_args
 
 import chess
 import chess.pgn
 import msgspec
 
-from kibitz.core.errors import DamagedFileError, InputError, KibitzError
+from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import Location, read_bytes, write_bytes
 from kibitz.core.places import Place
 from kibitz.position.board import Board
-from kibitz.position.epd import Epd, read_epd
+from kibitz.position.epd import Epd, named_place, read_epd
 from kibitz.position.pgn import read_games, text_of
 
 
@@ -134,7 +133,7 @@ def _read_rows(path: Place, lines: csv.DictReader[str]) -> Iterator[Puzzle]:
         raise InputError("no such column", value=sorted(missing)[0], fix=f"look at {path}")
     for row in lines:
         last, *moves = (row["Moves"] or "").split() or [""]
-        with _named(f"{path}, line {lines.line_num}"):
+        with named_place(f"{path}, line {lines.line_num}"):
             yield checked(
                 Puzzle(
                     fen=Board(row["FEN"], [last]).fen(),
@@ -183,7 +182,7 @@ def _read_epd(path: Place) -> Iterator[Puzzle]:
         about, board = line.comments, line.board()
         moves = line.line or line.best[:1]
         ours = about.get("c3", "").isdigit()  # others' comments mean other things
-        with _named(f"{path}, position {number}"):
+        with named_place(f"{path}, position {number}"):
             yield checked(
                 Puzzle(
                     fen=line.fen,
@@ -228,7 +227,7 @@ def _read_pgn(path: Place) -> Iterator[Puzzle]:
     for game in read_games(path):
         last, *moves = [node.move.uci() for node in game.tree.mainline()] or [""]
         tags, before = game.tags, game.start.fen()
-        with _named(f"{path}, game {game.number}"):
+        with named_place(f"{path}, game {game.number}"):
             yield checked(
                 Puzzle(
                     fen=Board(before, [last]).fen(),
@@ -257,16 +256,6 @@ def checked(puzzle: Puzzle) -> Puzzle:
     for text in puzzle.moves:
         board.push(text)
     return puzzle
-
-
-@contextmanager
-def _named(where: str) -> Iterator[None]:
-    """Say in errors of the block where they are."""
-    try:
-        yield
-    except KibitzError as error:
-        error.what = f"{where}: {error.what}"
-        raise
 
 
 def _number(text: str | None) -> int:

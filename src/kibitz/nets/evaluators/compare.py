@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.core.errors import InputError
-from kibitz.core.files import Location, read_bytes
+from kibitz.core.files import Location
 from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, leaves_of, random_leaves
 from kibitz.nets.evaluators.batched import BatchedEvaluator, Evaluations, evaluated, values_of
 from kibitz.nets.evaluators.cache import put_priors
+from kibitz.position.epd import lines_of, named_place
 from kibitz.position.fen import parse_fen
 from kibitz.position.state import new_positions
 
@@ -94,17 +95,13 @@ def leaves_from(source: Location | None, count: int, seed: int = 1) -> Leaves:
 
 def _positions_in(source: Location) -> Iterator[np.ndarray]:
     """Each position of a file as an array of one; errors name the file and the line."""
-    lines = read_bytes(source).decode("utf-8-sig", errors="replace").splitlines()
-    for number, line in enumerate(lines, start=1):
+    for number, line in lines_of(source):
         fen = _fen_of(line)
         if not fen:
             continue
         game = new_positions(1)
-        try:
+        with named_place(f"{source}, line {number}"):
             game[0] = parse_fen(fen)
-        except InputError as error:
-            error.what = f"{source}, line {number}: {error.what}"
-            raise
         yield game
 
 
