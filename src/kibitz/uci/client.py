@@ -295,6 +295,14 @@ class UciClient(Program):
         self._at_rest()
         return SearchAnswer("".join(line.split()[1:2]), lines, milliseconds)
 
+    def perft(self, position: str, depth: int) -> int:
+        """Leaves so many plies below a position, as long as it takes; of Stockfish's commands."""
+        self._send(f"position {position}\ngo perft {depth}", math.inf)
+        while not (line := self._line()).startswith("Nodes searched"):
+            pass
+        self._at_rest()
+        return int(line.split(":")[1])
+
 
 def parse_option(line: str) -> ProgramOption:
     """Read a line in which a program announces an option.

@@ -9,19 +9,18 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import platform
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+from kibitz.arena.match.rating import find_program
 from kibitz.core.errors import KibitzError
 from kibitz.position.count import leaves
 from kibitz.position.fen import parse_fen
+from kibitz.uci.client import UciClient
 
-STOCKFISH_PLACES = ("stockfish", "/usr/games/stockfish", "/usr/local/bin/stockfish")
 OURSELVES = "kibitz"
 
 # The six usual positions (chessprogramming.org, "Perft Results"), and how deep.
@@ -133,7 +132,7 @@ def timed(count: Counter, fen: str, depth: int) -> Timed:
 def installed() -> list[Rival]:
     """The rivals that this machine has."""
     rivals = []
-    if stockfish_path() is not None:
+    if find_program("stockfish") is not None:
         rivals.append(Rival("Stockfish, go perft", 0, stockfish))
     for module, name, fewer_plies, open_counter in (
         ("rust_chess", "rust-chess", 1, rust_chess),
@@ -145,38 +144,14 @@ def installed() -> list[Rival]:
     return rivals
 
 
-def stockfish_path() -> str | None:
-    """Where a Stockfish is, if anywhere."""
-    return next(filter(None, map(shutil.which, STOCKFISH_PLACES)), None)
-
-
 @contextmanager
 def stockfish() -> Iterator[Counter]:
     """Stockfish as a running process, so that its start is not in the time."""
-    path = stockfish_path()
+    path = find_program("stockfish")
     if path is None:
         raise KibitzError("no stockfish found", fix="install it, or put it on PATH")
-    pipe = subprocess.PIPE
-    with subprocess.Popen([path], stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
-
-        def ask(command: str, answer: str) -> str:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(command + "\n")
-            for line in process.stdout:
-                if line.startswith(answer):
-                    return line
-            raise KibitzError("Stockfish ended without an answer", value=command)
-
-        def count(fen: str, depth: int) -> int:
-            ask(f"position fen {fen}\nisready", "readyok")
-            return int(ask(f"go perft {depth}", "Nodes searched").split(":")[1])
-
-        ask("isready", "readyok")
-        try:
-            yield count
-        finally:
-            process.kill()
+    with closing(UciClient([path], {})) as client:
+        yield lambda fen, depth: client.perft(f"fen {fen}", depth)
 
 
 @contextmanager
