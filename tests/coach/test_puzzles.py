@@ -17,8 +17,7 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.coach.human import EASIEST, RATING, easiest_first, rating_of
-from kibitz.coach.puzzles.collect import Collection
-from kibitz.coach.puzzles.find import GAP, GamePuzzles, Hunt, Seeker, is_only
+from kibitz.coach.puzzles.find import GAP, Collection, GamePuzzles, Hunt, Seeker, is_only
 from kibitz.coach.puzzles.formats import Format, Puzzle, key_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
 from kibitz.comment.judge import value_of

@@ -231,7 +231,7 @@ def test_more_threads_than_processors_are_said(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_kind_of_search_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     warmed = []
-    monkeypatch.setattr("kibitz.engine.loading.warm", lambda *args: warmed.append(args))
+    monkeypatch.setattr("kibitz.engine.options.warm", lambda *args: warmed.append(args))
     with Engine("material", hash=4) as engine:
         for changes in ({}, {"hash": 5}, {"search": "mcts"}, {"search": "alphabeta"}):
             engine.configure(**changes)

@@ -15,7 +15,7 @@ import chess.pgn
 import pytest
 
 from kibitz.apps.web.positions import tree_of
-from kibitz.coach.puzzles.collect import task_of
+from kibitz.coach.puzzles.find import task_of
 from kibitz.comment.decoder.corpus import Table, digest, examples_of
 from kibitz.comment.marks import forget
 from kibitz.comment.report.page import described

@@ -60,7 +60,7 @@ def test_an_engine_plays_with_another_search(monkeypatch: pytest.MonkeyPatch) ->
         return opened[-1]
 
     monkeypatch.setattr("kibitz.engine.engine.open_search", open_search)
-    monkeypatch.setattr("kibitz.engine.loading.warm", lambda *_: None)
+    monkeypatch.setattr("kibitz.engine.options.warm", lambda *_: None)
     board = Board()
     with Engine("material") as engine:
         result = engine.play(board, movetime=3)

@@ -136,14 +136,14 @@ def test_words_that_are_no_moves_are_named_and_the_others_searched(gui: Gui) -> 
 
 def test_kernels_are_loaded_when_the_rule_is_set(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not when a clock runs: they may have to be compiled."""
-    from kibitz.engine import loading
+    from kibitz.engine import options
 
     warmed: list[tuple[str, int]] = []
 
     def noted(_: object, settings: Settings) -> None:
         warmed.append((settings.search_rule, settings.sc_limit))
 
-    monkeypatch.setattr(loading, "warm", noted)
+    monkeypatch.setattr(options, "warm", noted)
     gui.say("setoption name SearchRule value azero")
     gui.ask("isready", "readyok")
     assert warmed == [("azero", OFF)]

@@ -16,13 +16,14 @@ from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzErr
 from kibitz.core.options import Value, find, options_of, read
 from kibitz.core.workers import processors
 from kibitz.engine.levels import HumanLevel, People, handicap_of, humanly
-from kibitz.engine.loading import LOADED_WITH, LoadedNetwork
 from kibitz.engine.options import (
     ALL_OPTIONS,
     AUTODISCOVER,
+    LOADED_WITH,
     NAMELESS,
     Allowance,
     EngineOptions,
+    LoadedNetwork,
     file_options,
 )
 from kibitz.engine.running import Analysis, Search

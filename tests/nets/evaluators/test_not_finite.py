@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 from kibitz import Board, Engine
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
-from kibitz.engine import loading
+from kibitz.engine import options as engine_options
 from kibitz.engine.options import OpenedNetwork
 from kibitz.nets import files as network_files
 from kibitz.nets.discover import shipped_file
@@ -188,7 +188,7 @@ def test_a_search_ends_with_an_error_and_the_next_one_works(
 def test_an_engine_with_such_a_network_answers_go(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Failing(np.nan, "wdl", 10**9)
     opened = OpenedNetwork(failing, None, [])
-    monkeypatch.setattr(loading, "open_evaluator", lambda *_: opened)
+    monkeypatch.setattr(engine_options, "open_evaluator", lambda *_: opened)
     with Gui(Engine("some network", hash=8, minibatch_size=8)) as gui:
         gui.ask("isready", "readyok")
         failing.left = 3

@@ -24,8 +24,7 @@ from kibitz.apps.mcp.calls import Call, Pgn, Picture, PositionTool, Shelf, Tool
 from kibitz.apps.mcp.searches import annotated
 from kibitz.apps.web.positions import game_to_annotate
 from kibitz.coach.database import BLACK, WHITE
-from kibitz.coach.puzzles.collect import task_of
-from kibitz.coach.puzzles.find import Hunt, Seeker
+from kibitz.coach.puzzles.find import Hunt, Seeker, task_of
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import book_moves, moves_at, read_tree, tree_of_files, tree_of_games

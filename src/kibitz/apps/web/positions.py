@@ -48,6 +48,13 @@ class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             board.push(move)
         return board
 
+    def going(self) -> Board:
+        """The position as a board; refuses one in which the game is over."""
+        board = self.board()
+        if board.outcome() is not None:
+            raise InputError("the game is over", fix="begin a new one")
+        return board
+
 
 def described(board: Board) -> dict[str, Any]:
     """All that the page needs to show a position and to let moves be made in it."""

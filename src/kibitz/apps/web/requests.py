@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
 from kibitz import __version__
 from kibitz.apps.web import library, positions
-from kibitz.apps.web.coach_requests import (
-    AddGames,
-    Answer,
-    Coach,
-    ItemHint,
-    Openings,
-    OwnGame,
-    Profile,
-    Question,
-)
 from kibitz.apps.web.connection import Connection, PageRequest, Spoken
 from kibitz.apps.web.engines import CHOICES, EngineChoice
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
+from kibitz.coach.deck import DeckName, Stored, said_in
+from kibitz.coach.train import board_of
 from kibitz.comment.annotate import comment_on, mistake_on
 from kibitz.comment.select import Level
 from kibitz.comment.words.languages import LANGUAGES, language_of
 from kibitz.core.errors import InputError
-from kibitz.position.board import Board
+from kibitz.position.board import Board, Side
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 
@@ -165,7 +158,7 @@ class Think(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """The move and what the engine thinks of it."""
-        board = _going(self.place)
+        board = self.place.going()
         if self.movetime is None and self.nodes is None and self.wtime is None:
             raise InputError("no limit for the move", fix="give movetime, nodes or a clock")
         limits = Limits(
@@ -209,7 +202,7 @@ class Hint(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """The move and the line."""
-        board = _going(self.place)
+        board = self.place.going()
         with connection.app.engines.use(EngineChoice(network=self.network)) as engine:
             return _move_and_line(board, engine.play(board, nodes=HINT_NODES))
 
@@ -221,22 +214,14 @@ class Threat(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """Its move and the line."""
-        board = _going(self.place)
+        board = self.place.going()
         if board.is_check():
             raise InputError("the threat is the check", fix="answer it first")
         chess960 = board.chess960
         board.push("--")
-        passed = _going(PagePosition(board.fen(), chess960=chess960))
+        passed = PagePosition(board.fen(), chess960=chess960).going()
         with connection.app.engines.use(EngineChoice()) as engine:
             return _move_and_line(passed, engine.play(passed, nodes=HINT_NODES))
-
-
-def _going(place: PagePosition) -> Board:
-    """The position, if the game is not over in it."""
-    board = place.board()
-    if board.outcome() is not None:
-        raise InputError("the game is over", fix="begin a new one")
-    return board
 
 
 def _move_and_line(board: Board, result: Result) -> dict[str, Any]:
@@ -255,7 +240,7 @@ class Look(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """Value and policy."""
-        board = _going(self.place)
+        board = self.place.going()
         with connection.app.engines.use(EngineChoice(network=self.network, raw=True)) as engine:
             engine.new_game()
             return at_a_glance(board, engine.play(board, nodes=1).report)
@@ -272,14 +257,8 @@ class Comment(Spoken, kw_only=True):
 
     def answer(self, connection: Connection) -> Any:
         """A text."""
-        board = self.place.board()
-        if not board.moves:
-            raise InputError("no move to comment on", fix="play one first")
-        move = board.uci(board.pop())
-        with connection.app.engines.use(ANNOTATOR) as engine:
-            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.spoken(connection))
-            text = comment_on(engine, board, move, self.level, limits, language)
-            return text or language.nothing
+        text = _of_last_move(self, connection, comment_on)
+        return text or language_of(self.spoken(connection)).nothing
 
 
 class Mistake(Spoken, kw_only=True):
@@ -290,13 +269,20 @@ class Mistake(Spoken, kw_only=True):
 
     def answer(self, connection: Connection) -> Any:
         """Why it is one, without what was better; empty if it is none."""
-        board = self.place.board()
-        if not board.moves:
-            raise InputError("no move to judge", fix="play one first")
-        move = board.uci(board.pop())
-        with connection.app.engines.use(ANNOTATOR) as engine:
-            limits, language = Limits(nodes=COMMENT_NODES), language_of(self.spoken(connection))
-            return mistake_on(engine, board, move, self.level, limits, language)
+        return _of_last_move(self, connection, mistake_on)
+
+
+def _of_last_move(
+    request: Comment | Mistake, connection: Connection, say: Callable[..., str]
+) -> str:
+    """What is said, in the page's language, of the move that led to a position."""
+    board = request.place.board()
+    if not board.moves:
+        raise InputError("no move to comment on", fix="play one first")
+    move = board.uci(board.pop())
+    with connection.app.engines.use(ANNOTATOR) as engine:
+        limits, language = Limits(nodes=COMMENT_NODES), language_of(request.spoken(connection))
+        return say(engine, board, move, request.level, limits, language)
 
 
 class Annotate(Spoken, kw_only=True):
@@ -389,6 +375,120 @@ class Solve(PageRequest):
         """Whether it is right and what is answered; or all that was to be found."""
         file = connection.app.library.find(self.name, "puzzles")
         return library.solved(file, self.number, self.played, self.move)
+
+
+# --- the coach ------------------------------------------------------------------------------------
+
+
+class Coach(Spoken, kw_only=True):
+    """How the player's own games and decks stand; begins or stops their analysis."""
+
+    analyse: bool | None = None
+
+    def answer(self, connection: Connection) -> Any:
+        """Counts."""
+        games = connection.app.own_games
+        if self.analyse is None:
+            return games.summary()
+        return games.analyse(not self.analyse, self.spoken(connection))
+
+
+class AddGames(PageRequest):
+    """Add the player's games of a PGN text."""
+
+    text: str
+    player: str = ""
+
+    def answer(self, connection: Connection) -> Any:
+        """How many were new, there already and so on."""
+        return connection.app.own_games.add(self.text, self.player)
+
+
+class Question(PageRequest):
+    """The next item of a deck."""
+
+    deck: DeckName
+
+    def answer(self, connection: Connection) -> Any:
+        """Its position, without the answer."""
+        return connection.app.own_games.question(self.deck)
+
+
+class ItemHint(Spoken, kw_only=True):
+    """A hint of an item, from 0."""
+
+    item: int
+    which: int
+
+    def answer(self, connection: Connection) -> Any:
+        """A text."""
+        language = language_of(self.spoken(connection))
+        return connection.app.own_games.hint(self.item, self.which, language)
+
+
+class Answer(Spoken, kw_only=True):
+    """The first answer to an item; no move gives up."""
+
+    item: int
+    due: int
+    seconds: float
+    move: str | None = None
+    helped: bool = False
+
+    def answer(self, connection: Connection) -> Any:
+        """Whether it was right, and why."""
+        app, code = connection.app, self.spoken(connection)
+
+        def said(stored: Stored) -> Stored:
+            """The item with its reasons in the language, made anew if they are in another."""
+            if stored.item.language == code:
+                return stored
+            with app.engines.use(ANNOTATOR) as engine:
+                board = board_of(stored.item)
+                return stored._replace(item=said_in(stored.item, board, engine, code))
+
+        answer = (self.item, self.due, self.move, self.seconds, self.helped)
+        return app.own_games.answer(*answer, said, language_of(code))
+
+
+class OwnGame(PageRequest):
+    """A game of the player's."""
+
+    game: int
+
+    def answer(self, connection: Connection) -> Any:
+        """Its moves."""
+        return connection.app.own_games.game(self.game)
+
+
+class Profile(Spoken, kw_only=True):
+    """What costs the player points; or what is found, beside people of the player's rating."""
+
+    people: bool = False
+
+    def answer(self, connection: Connection) -> Any:
+        """Figures with examples."""
+        games, language = connection.app.own_games, language_of(self.spoken(connection))
+        return games.findings(language) if self.people else games.profile(language)
+
+
+class Openings(PageRequest):
+    """What was played in a position: in a text, a file of the server, or the player's own games."""
+
+    place: PagePosition
+    side: Side | None = None  # of own games only
+    file: str = ""
+    text: str = ""
+
+    def answer(self, connection: Connection) -> Any:
+        """Moves with their results."""
+        games = connection.app.own_games
+        if self.text:
+            return games.openings_in(self.text, self.place)
+        if self.file:
+            file = connection.app.library.text_file(self.file, "games")
+            return games.openings_of(file, self.place)
+        return games.openings(self.side, self.place)
 
 
 AnyRequest: TypeAlias = (

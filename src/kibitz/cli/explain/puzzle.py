@@ -12,8 +12,7 @@ from cyclopts import App, Parameter
 from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, emit
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.human import easiest_first as by_rating
-from kibitz.coach.puzzles.collect import Collection, check_files
-from kibitz.coach.puzzles.find import Finder, Hunt
+from kibitz.coach.puzzles.find import Collection, Finder, Hunt, check_files
 from kibitz.coach.puzzles.formats import Format, Puzzle, format_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
 from kibitz.core.errors import InputError, did_you_mean
