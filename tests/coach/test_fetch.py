@@ -13,7 +13,7 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.coach.database import BLACK, WHITE, Database
-from kibitz.coach.fetch import account_of, fetch
+from kibitz.coach.fetch import Fetching, account_of
 from kibitz.coach.games import Added, Wanted
 from kibitz.core.downloads import FetchError
 from kibitz.core.errors import ConfigError, InputError
@@ -68,7 +68,7 @@ class Run:
         assert account is not None
         bar = Bar(self._seen, lambda _: None)
         choice = Wanted(**wanted)
-        fetch(account, self.database, choice, self.stop, bar, self.added, self._pause)
+        Fetching(account, self.database, choice, self.stop, bar, self.added, self._pause).run()
         return self.added
 
 
@@ -250,4 +250,6 @@ def test_why_there_is_no_answer(database: Database) -> None:
     account = account_of(f"lichess:{NAME}", "http://127.0.0.1:1")  # nobody listens there
     assert account is not None
     with pytest.raises(FetchError, match=r"no answer after 5 tries \(Connection refused\)"):
-        fetch(account, database, Wanted(), Stop(), Bar(print, print), Added(), lambda *_: None)
+        Fetching(
+            account, database, Wanted(), Stop(), Bar(print, print), Added(), lambda *_: None
+        ).run()

@@ -19,7 +19,7 @@ import safetensors.numpy
 
 from kibitz.cli import main
 from kibitz.coach.analyse import Analysed, keep
-from kibitz.coach.database import WHITE, Database, View
+from kibitz.coach.database import Database, View
 from kibitz.coach.games import Added, games_of
 from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import (
@@ -278,7 +278,7 @@ def own_games(path: Path) -> Database:
 def test_own_games_and_their_evaluations(tmp_path: Path) -> None:
     database = own_games(tmp_path / "games.db")
     keep(database, Analysed(1, [View("cp", 20), View("cp", -33), View("mate", 3)], []), "test")
-    tree = tree_of_games(database, WHITE)
+    tree = tree_of_games(database, "white")
     moves = moves_at(tree, Board())
     assert [(move.san, move.games, move.score) for move in moves] == [
         ("e4", 7, 33), ("Nf3", 2, None), ("d4", 1, None),
@@ -286,7 +286,7 @@ def test_own_games_and_their_evaluations(tmp_path: Path) -> None:
     assert moves_at(tree, Board(moves=["e4"]))[0].score == 10_000
     after = moves_at(tree, Board(moves=["e4", "e5", "Nf3"]))
     assert {move.san: move.reached for move in after} == {"Nc6": 5, "f5": 4}
-    assert moves_at(tree_of_games(database, side=1), Board()) == []
+    assert moves_at(tree_of_games(database, side="black"), Board()) == []
     database.close()
 
 
@@ -294,7 +294,7 @@ def test_where_a_repertoire_is_left(tmp_path: Path) -> None:
     path = tmp_path / "repertoire.pgn"
     path.write_text(REPERTOIRE)
     database = own_games(tmp_path / "games.db")
-    practice = practised(database, read_repertoire(path), WHITE)
+    practice = practised(database, read_repertoire(path), "white")
     assert (practice.games, practice.entered, practice.held) == (10, 10, 3)
     assert practice.usual == 0.8
     told = {

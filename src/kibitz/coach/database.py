@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -19,6 +19,7 @@ import msgspec
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError, KibitzError
 from kibitz.core.files import data_folder, named_failures, newer_format
+from kibitz.core.journal import with_lock
 from kibitz.position.pgn import parse_game
 
 APPLICATION = 0x6B62636F  # how SQLite tells our files from those of others
@@ -156,6 +157,10 @@ class Database:
         except BaseException:
             self._file.close()
             raise
+
+    def working(self, work: str) -> AbstractContextManager[None]:
+        """Keep a second process from the same work; others may read and write meanwhile."""
+        return with_lock(self.path.with_name(f"{self.path.name}.{work}"), work)
 
     def _prepare(self) -> None:
         """Make the tables of a new file; refuse one that is another's, newer or damaged."""

@@ -14,6 +14,7 @@ import re
 import time
 import urllib.error
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
@@ -134,75 +135,63 @@ class Months(msgspec.Struct, frozen=True):
     archives: list[str] = []
 
 
-def fetch(
-    account: Account,
-    database: Database,
-    wanted: Wanted,
-    stop: Stop,
-    bar: Bar,
-    added: Added,
-    pause: Pause = back_off,
-) -> None:
-    """Bring the games of an account that are not in the database."""
-    work = _Fetching(account, database, wanted, stop, bar, added, pause)
-    database.add_name(account.name)
-    try:
-        if account.site == "lichess":
-            work.lichess()
-        else:
-            work.chesscom()
-    except urllib.error.HTTPError as error:
-        raise _refused(account, error, pause) from None
+@dataclass
+class Fetching:
+    """Brings the games of an account that are not in the database."""
 
+    account: Account
+    database: Database
+    wanted: Wanted
+    stop: Stop
+    bar: Bar
+    added: Added
+    pause: Pause = back_off
 
-class _Fetching:
-    """A run for one account."""
-
-    def __init__(
-        self,
-        account: Account,
-        database: Database,
-        wanted: Wanted,
-        stop: Stop,
-        bar: Bar,
-        added: Added,
-        pause: Pause,
-    ) -> None:
-        self._account, self._database, self._wanted = account, database, wanted
-        self._stop, self._bar, self._added, self._pause = stop, bar, added, pause
+    def __post_init__(self) -> None:
         self._progress = self._reached = 0
-        keys = (str(account), str(wanted))
-        database.write("INSERT OR IGNORE INTO sources (name, filters) VALUES (?, ?)", keys)
+        keys = (str(self.account), str(self.wanted))
+        self.database.write("INSERT OR IGNORE INTO sources (name, filters) VALUES (?, ?)", keys)
         query = "SELECT id, newest FROM sources WHERE name = ? AND filters = ?"
-        self._source, self._newest = database.rows(query, keys)[0]
+        self._source, self._newest = self.database.rows(query, keys)[0]
+
+    def run(self) -> None:
+        """Bring them, and note whose they are."""
+        self.database.add_name(self.account.name)
+        try:
+            if self.account.site == "lichess":
+                self.lichess()
+            else:
+                self.chesscom()
+        except urllib.error.HTTPError as error:
+            raise _refused(self.account, error, self.pause) from None
 
     # --- Lichess --------------------------------------------------------------------------------
 
     def lichess(self) -> None:
         """The games since the newest one, and correspondence that has ended since."""
-        speeds, newest = self._wanted.speeds, self._newest
+        speeds, newest = self.wanted.speeds, self._newest
         if newest and (not speeds or "correspondence" in speeds):
             self._stream(("correspondence",), newest - 1000 * SLOW_OVERLAP)
-        if not self._stop.requested:
+        if not self.stop.requested:
             self._stream(speeds, newest - 1000 * OVERLAP, moves_on=True)
 
     def _stream(self, speeds: Sequence[str], since: int, moves_on: bool = False) -> None:
         """Games of some speeds that began at a moment (ms) or later, the earliest first."""
-        self._reached = max(since, 1000 * self._wanted.since, 0)
+        self._reached = max(since, 1000 * self.wanted.since, 0)
 
         def address() -> str:
             options = {"since": str(self._reached), "sort": "dateAsc", "pgnInJson": "true"}
             options |= dict.fromkeys(("clocks", "evals", "opening"), "true")
             if speeds:
                 options["perfType"] = ",".join(map(_as_lichess_says, speeds))
-            if self._wanted.rated:
+            if self.wanted.rated:
                 options["rated"] = "true"
-            return f"{self._account.url}/api/games/user/{self._account.name}?{urlencode(options)}"
+            return f"{self.account.url}/api/games/user/{self.account.name}?{urlencode(options)}"
 
         def take(answer: HTTPResponse) -> None:
             for batch in _batches(answer):
                 self._keep_lines(batch, moves_on)
-                if self._stop.requested:
+                if self.stop.requested:
                     return
 
         self._ask(address, take, _lichess_headers)
@@ -210,33 +199,33 @@ class _Fetching:
     def _keep_lines(self, lines: list[LichessGame], moves_on: bool) -> None:
         games = [game for line in lines for game in self._games(line)]
         latest = max(line.createdAt for line in lines)
-        with self._database.transaction():
-            add_games(self._database, games, self._wanted, self._added)
+        with self.database.transaction():
+            add_games(self.database, games, self.wanted, self.added)
             if moves_on:
                 self._newest = max(self._newest, latest)
                 values = (self._newest, self._source)
-                self._database.write("UPDATE sources SET newest = ? WHERE id = ?", values)
+                self.database.write("UPDATE sources SET newest = ? WHERE id = ?", values)
         self._progress += latest > self._reached
         self._reached = max(self._reached, latest)
-        self._bar.advance(len(lines))
+        self.bar.advance(len(lines))
 
     # --- chess.com ------------------------------------------------------------------------------
 
     def chesscom(self) -> None:
         """The months that may have changed since the last run, the earliest first."""
-        url = f"{self._account.url}/pub/player/{self._account.name.casefold()}/games"
+        url = f"{self.account.url}/pub/player/{self.account.name.casefold()}/games"
         months = self._ask(lambda: f"{url}/archives", _months)
         fetched = {
             month: (tag, final)
-            for month, tag, final in self._database.rows(
+            for month, tag, final in self.database.rows(
                 "SELECT month, tag, final FROM archives WHERE source = ?", (self._source,)
             )
         }
         for month in months:
             tag, final = fetched.get(month, ("", 0))
-            if self._stop.requested:
+            if self.stop.requested:
                 return
-            if not final and _end_of(month) > self._wanted.since:
+            if not final and _end_of(month) > self.wanted.since:
                 self._month(f"{url}/{month}", month, tag)
 
     def _month(self, url: str, month: str, tag: str) -> None:
@@ -250,13 +239,13 @@ class _Fetching:
             if error.code != NOT_MODIFIED:
                 raise
             games = []
-        with self._database.transaction():
-            add_games(self._database, games, self._wanted, self._added)
-            self._database.write(
+        with self.database.transaction():
+            add_games(self.database, games, self.wanted, self.added)
+            self.database.write(
                 "INSERT OR REPLACE INTO archives VALUES (?, ?, ?, ?)",
                 (self._source, month, tag, int(final)),
             )
-        self._bar.advance(len(games))
+        self.bar.advance(len(games))
 
     def _month_games(self, content: bytes) -> list[StoredGame]:
         games: list[StoredGame] = []
@@ -264,7 +253,7 @@ class _Fetching:
             try:
                 game = msgspec.json.decode(raw, type=ChesscomGame)
             except msgspec.MsgspecError:
-                self._added["not readable"] += 1
+                self.added["not readable"] += 1
                 continue
             games += self._games(game)
         return games
@@ -281,20 +270,20 @@ class _Fetching:
         while True:
             before = self._progress
             try:
-                return with_retries(url, use, headers=headers, timeout=SILENCE, pause=self._pause)
+                return with_retries(url, use, headers=headers, timeout=SILENCE, pause=self.pause)
             except FetchError as error:
                 if self._progress > before:
-                    say(f"{self._account}: {error.what}; going on")
+                    say(f"{self.account}: {error.what}; going on")
                     continue
                 fix = error.fix or "the same command goes on from here"
-                raise FetchError(error.what, value=str(self._account), fix=fix) from error
+                raise FetchError(error.what, value=str(self.account), fix=fix) from error
 
     def _games(self, game: LichessGame | ChesscomGame) -> Iterator[StoredGame]:
         if game.kind not in STANDARD:
-            self._added["of a variant"] += 1
+            self.added["of a variant"] += 1
             return
-        site = cast(Site, self._account.site)
-        for stored in games_of(game.pgn, (self._account.name,), self._added, site):
+        site = cast(Site, self.account.site)
+        for stored in games_of(game.pgn, (self.account.name,), self.added, site):
             yield stored._replace(
                 pace=game.pace if game.pace in PACES else stored.pace,
                 rated=stored.rated if game.rated is None else game.rated,

@@ -15,7 +15,7 @@ import numpy as np
 from kibitz.coach.database import WHITE, Database, StoredGame
 from kibitz.core.errors import InputError
 from kibitz.core.places import Place
-from kibitz.position.board import Board
+from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.notation import absolute, relative
 from kibitz.position.pgn import read_games
 
@@ -115,11 +115,11 @@ def read_repertoire(path: Place | io.StringIO) -> dict[int, Prepared]:
     return prepared
 
 
-def practised(database: Database, prepared: dict[int, Prepared], side: int) -> Practice:
+def practised(database: Database, prepared: dict[int, Prepared], side: Side) -> Practice:
     """How the player's games with a colour compare with a repertoire."""
     practice = Practice()
     leaves: dict[tuple[int, int], Leave] = {}
-    for _, game in database.games("side = ?", (side,)):
+    for _, game in database.games("side = ?", (SIDES.index(side),)):
         points = game.points
         if points is None:
             continue

@@ -33,7 +33,7 @@ from kibitz.core.places import Place
 from kibitz.core.workers import in_processes
 from kibitz.data.importing import Piece, pieces_of
 from kibitz.data.pgn import main_lines
-from kibitz.position.board import Board
+from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.notation import Move, absolute
 from kibitz.position.pgn import BadGame, Progress
 from kibitz.position.regular import MainLine
@@ -212,7 +212,7 @@ def _with_scores(tree: Tree, scores: dict[int, int]) -> Tree:
     return tree._replace(evaluated=keys, scores=values)
 
 
-def tree_of_games(database: Database, side: int | None = None, plies: int = PLIES) -> Tree:
+def tree_of_games(database: Database, side: Side | None = None, plies: int = PLIES) -> Tree:
     """The tree of the player's own games, of all or of one colour; from the usual start only."""
     games: list[_Game] = []
     scores: dict[int, int] = {}
@@ -220,7 +220,7 @@ def tree_of_games(database: Database, side: int | None = None, plies: int = PLIE
     for number, game in database.games():
         keys = np.frombuffer(game.keys, dtype=np.uint64)
         outcome, count = OUTCOMES.get(game.result), min(plies, len(keys) - 1)
-        wanted = side in (None, game.side) and count and int(keys[0]) == _START
+        wanted = side in (None, SIDES[game.side]) and count and int(keys[0]) == _START
         if outcome is None or not wanted:
             continue
         moves = np.frombuffer(game.moves, dtype=np.uint16)[:count]

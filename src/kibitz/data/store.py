@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -84,6 +84,12 @@ def shards_in(*places: Place) -> list[Place]:
         where = ", ".join(map(str, places))
         raise InputError(f"no {SUFFIX} file here", value=where, fix="import or play games first")
     return paths
+
+
+def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What was done otherwise than it would be now, each in words."""
+    keys = [key for key in sorted({*there, *now}) if there.get(key) != now.get(key)]
+    return [f"{key} {there.get(key)!r} there, {now.get(key)!r} now" for key in keys]
 
 
 Check = Callable[[Shard, Place], None]

@@ -23,7 +23,6 @@ from msgspec import Meta
 from kibitz.apps.mcp.calls import Call, Pgn, Picture, PositionTool, Shelf, Tool
 from kibitz.apps.mcp.searches import annotated
 from kibitz.apps.web.positions import game_to_annotate
-from kibitz.coach.database import BLACK, WHITE
 from kibitz.coach.puzzles.find import Hunt, Seeker, task_of
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.coach.repertoire import practised, read_repertoire
@@ -81,17 +80,13 @@ class OpeningTree(PositionTool, kw_only=True):
             return facts | {"moves": rows}
         if self.source == OWN:
             with closing(shelf.games()) as games:
-                tree = tree_of_games(games, None if self.side == "both" else _number(self.side))
+                tree = tree_of_games(games, None if self.side == "both" else self.side)
         else:
             path = shelf.file(self.source, TREE, GAMES)
             is_tree = self.source.endswith(TREE)
             tree = read_tree(path) if is_tree else tree_of_files([path])[0]
         call.check()
         return facts | {"moves": [move.facts() for move in moves_at(tree, board)]}
-
-
-def _number(side: Side) -> int:
-    return WHITE if side == "white" else BLACK
 
 
 class Repertoire(PositionTool, kw_only=True):
@@ -122,7 +117,7 @@ class Repertoire(PositionTool, kw_only=True):
         call.check()
         if shelf.database.exists():
             with closing(shelf.games()) as games:
-                practice = practised(games, prepared, _number(self.side)).facts()
+                practice = practised(games, prepared, self.side).facts()
             facts["practice"] = practice | {"leaves": practice["leaves"][:MOST_LEAVES]}
         return facts
 

@@ -14,14 +14,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from kibitz.apps.web.library import names_only
 from kibitz.apps.web.positions import PagePosition, tree_of
-from kibitz.coach.database import BLACK, WHITE, Database, StoredGame, View, open_games, usual_path
+from kibitz.coach.database import Database, StoredGame, View, open_games, usual_path
 from kibitz.coach.deck import DeckName, Stored, due_items, hints_of, stored_items
 from kibitz.coach.games import Added, Wanted, add_games, games_in
 from kibitz.coach.profile import (
@@ -39,7 +39,6 @@ from kibitz.coach.tree import Tree, moves_at, tree_of_files, tree_of_games
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code
 from kibitz.core.errors import InputError, MissingExtraError
-from kibitz.core.journal import with_lock
 from kibitz.core.settings import used
 from kibitz.engine.levels import People
 from kibitz.position.board import Board, Side
@@ -64,10 +63,8 @@ class OwnGames:
         self._analysis: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
 
-    @contextmanager
-    def _open(self) -> Iterator[Database]:
-        with open_games(self.path) as database:
-            yield database
+    def _open(self) -> AbstractContextManager[Database]:
+        return open_games(self.path)
 
     def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What was made for a key, or is made now."""
@@ -97,7 +94,7 @@ class OwnGames:
     def add(self, text: str, player: str) -> dict[str, Any]:
         """Add the player's games of a PGN text; how many were new, of others and so on."""
         added = Added()
-        with open_games(self.path, must_exist=False) as database, self._working("add"):
+        with open_games(self.path, must_exist=False) as database, database.working("add"):
             name = player.strip()
             names = [*database.names(), *([name] if name else [])]
             if not names:
@@ -110,9 +107,6 @@ class OwnGames:
                     database.add_name(name)
                 add_games(database, games, Wanted(), added)
         return {name: count for name, count in sorted(added.items()) if count}
-
-    def _working(self, work: str) -> Any:
-        return with_lock(self.path.with_name(f"{self.path.name}.{work}"), work)
 
     # --- analysing ------------------------------------------------------------------------------
 
@@ -272,10 +266,9 @@ class OwnGames:
 
     def openings(self, side: Side | None, place: PagePosition) -> dict[str, Any]:
         """What was played in a position in the player's own games, of all or of one colour."""
-        number = None if side is None else WHITE if side == "white" else BLACK
         with self._open() as database:
             key = ("own", side, database.count("games"), database.count("analyses"))
-            return explored(self._once(key, lambda: tree_of_games(database, number)), place)
+            return explored(self._once(key, lambda: tree_of_games(database, side)), place)
 
     def openings_of(self, file: Path, place: PagePosition) -> dict[str, Any]:
         """The same in the games of a file."""

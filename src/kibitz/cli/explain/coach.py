@@ -20,9 +20,9 @@ from kibitz.cli.explain.puzzle import show_board, tell_line
 from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, columns, emit
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
-from kibitz.coach.database import BLACK, WHITE, Database, open_games
+from kibitz.coach.database import open_games
 from kibitz.coach.deck import DeckName, due_items, stored_items
-from kibitz.coach.fetch import account_of, fetch
+from kibitz.coach.fetch import Fetching, account_of
 from kibitz.coach.games import Added, Wanted, add_files
 from kibitz.coach.profile import (
     Conversion,
@@ -53,7 +53,6 @@ from kibitz.coach.tree import (
 from kibitz.comment.words.languages import chosen_language, language_of
 from kibitz.core.errors import InputError
 from kibitz.core.files import atomic_write, refuse_folder
-from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import Place, existing, place
 from kibitz.core.workers import processors
@@ -72,11 +71,6 @@ DeckFlag: TypeAlias = Annotated[
 ]
 OF_PLAYER = {"new", "there already", "not wanted", "without moves"}  # what is counted of own games
 LOW_PRIORITY = 10  # niceness: everything else on the machine comes first
-
-
-def _worked_on(database: Database, work: str) -> Any:
-    """Keep a second process from the same work; others may read and write meanwhile."""
-    return with_lock(database.path.with_name(f"{database.path.name}.{work}"), work)
 
 
 @coach.command
@@ -116,13 +110,13 @@ def add(
     with (
         graceful_stop() as stop,
         open_games(database, must_exist=False) as games,
-        _worked_on(games, "add"),
+        games.working("add"),
         progress("games") as bar,
     ):
         for name in names:
             games.add_name(name)
         for account in filter(None, accounts):
-            fetch(account, games, wanted, stop, bar, added)
+            Fetching(account, games, wanted, stop, bar, added).run()
         if files:
             add_files(games, files, wanted, stop, added)
         if files and not added.keys() & OF_PLAYER:
@@ -162,7 +156,7 @@ def analyse(
     if hasattr(os, "nice"):
         os.nice(LOW_PRIORITY)
     study = Study(nodes, network, chosen_language(language))
-    with graceful_stop() as stop, open_games(database) as kept, _worked_on(kept, "analyse"):
+    with graceful_stop() as stop, open_games(database) as kept, kept.working("analyse"):
         done = analyse_games(kept, study, stop, games, workers or processors())
         total, every = kept.count("analyses"), kept.count("games")
         counts = {"analysed_now": done, "analysed": total, "games": every}
@@ -304,7 +298,7 @@ def _grown(
     """The tree of files, or of the player's games."""
     if not files:
         with open_games(database) as kept:
-            return tree_of_games(kept, None if side is None else _number(side), plies)
+            return tree_of_games(kept, side, plies)
     trees = [read_tree(existing(path)) for path in files if path.suffix == TREE]
     games = [existing(path) for path in files if path.suffix != TREE]
     if games:
@@ -312,10 +306,6 @@ def _grown(
         trees.append(grown)
         say(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "no game")
     return merged(trees)
-
-
-def _number(side: Side) -> int:
-    return WHITE if side == "white" else BLACK
 
 
 def _keep(output: Path, grown: Tree, least: int) -> None:
@@ -349,7 +339,7 @@ def _compare(path: Place, side: Side | None, database: Path | None, json: bool) 
         raise InputError("--repertoire needs a colour", fix="--side white or --side black")
     prepared = read_repertoire(path)
     with open_games(database) as games:
-        practice = practised(games, prepared, _number(side))
+        practice = practised(games, prepared, side)
     result = practice.facts()
     rows = result.pop("leaves")
     headings = ("after", "played", "by", "repertoire", "games", "score", "points lost")

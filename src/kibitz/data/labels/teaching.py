@@ -35,7 +35,7 @@ from kibitz.data.labels.evaluating import (
 from kibitz.data.labels.labels import LabelModel
 from kibitz.data.openings import Opening
 from kibitz.data.shard import SUFFIX, Game, Shard, games_of, provenance, shard_of
-from kibitz.data.store import Store, add, concatenate, select
+from kibitz.data.store import Store, add, concatenate, differing, select
 from kibitz.engine.running import Kept
 from kibitz.uci.client import ProgramFault
 
@@ -218,9 +218,7 @@ def _run(
 
 def _compare(settings: dict[str, Any], written: dict[str, Any], path: Place) -> None:
     """Refuse to mix games made with different settings."""
-    other = [key for key in sorted({*written, *settings}) if written.get(key) != settings.get(key)]
-    if other:
-        both = [f"{key} {written.get(key)!r} there, {settings.get(key)!r} now" for key in other]
+    if both := differing(written, settings):
         other_seed = ", another --seed" if settings.get("kind") == "teacher" else ""
         fix = f"use the same settings{other_seed} or another folder"
         raise InputError(f"{path}: made with other settings ({'; '.join(both)})", fix=fix)

@@ -24,7 +24,7 @@ from kibitz.core.places import Place, files_below, place
 from kibitz.core.unpacking import unzstd
 from kibitz.data.openings import digest, read_openings
 from kibitz.data.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
-from kibitz.data.store import GENERATION, Store, add
+from kibitz.data.store import GENERATION, Store, add, differing
 from kibitz.nets.discover import halves, named, resolve, take_part
 from kibitz.nets.files import read_card
 from kibitz.nets.load import SIMPLE
@@ -420,15 +420,9 @@ def _missing(
 def _of_another_kind(path: Place, stored: dict[str, Any], about: dict[str, Any]) -> InputError:
     """What a shard's games were played with that is not what is wanted now."""
     names = [name for name in about if stored.get(name) != about[name]]
-    there, now = ({**facts, **facts.get("settings", {})} for facts in (stored, about))
-    keys = sorted({*there, *now} - {"settings"})
-    other = [
-        f"{key} {there.get(key)!r} there, {now.get(key)!r} now"
-        for key in keys
-        if there.get(key) != now.get(key)
-    ]
+    there, now = (facts | facts.get("settings", {}) | {"settings": ""} for facts in (stored, about))
     fix = "take another seed, generation or folder"
-    what = f"games of other {', '.join(names)} ({'; '.join(other)})"
+    what = f"games of other {', '.join(names)} ({'; '.join(differing(there, now))})"
     return InputError(what, value=str(path), fix=fix)
 
 
