@@ -96,7 +96,7 @@ class Jobs:
             if len(running) >= self._engines.most:
                 raise InputError("too many games are being annotated", fix="wait for one to end")
             of_address = sum(each.address == address for each in running)
-            if of_address >= self.most_of_an_address:
+            if of_address >= max(1, self._engines.most // 2):
                 what = f"{of_address} games from this address are being annotated"
                 raise InputError(what, fix="stop one, or wait for one to end")
             self._jobs[job.name] = job
@@ -105,11 +105,6 @@ class Jobs:
                     del self._jobs[name]
         threading.Thread(target=self._run, args=(job,), name="annotate", daemon=True).start()
         return job
-
-    @property
-    def most_of_an_address(self) -> int:
-        """How many games an address may have annotated at the same time: half the engines."""
-        return max(1, self._engines.most // 2)
 
     def find(self, name: str) -> Job:
         """A job by its name."""

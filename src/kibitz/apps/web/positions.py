@@ -63,22 +63,18 @@ def described(board: Board) -> dict[str, Any]:
     if end is not None:
         over = {"result": end.result, "reason": end.termination.text}
     king = "k" if board.turn == "black" else "K"
-    check = _squares_with(board, king) if board.is_check() else []
+    kings = (square_name(square) for square in range(64) if board.piece_at(square) == king)
     opening = opening_of(board.to_chess()) if board.moves else None
     return {
         "fen": board.fen(),
         "turn": board.turn,
         "moves": [[board.uci(move), board.san(move)] for move in board.legal_moves],
-        "check": check[0] if check else "",
+        "check": next(kings) if board.is_check() else "",
         "over": over,
         "claim": _claim(board) if over is None else "",
         "opening": "" if opening is None else f"{opening.eco} {opening.name}",
         "chess960": board.chess960,
     }
-
-
-def _squares_with(board: Board, letter: str) -> list[str]:
-    return [square_name(square) for square in range(64) if board.piece_at(square) == letter]
 
 
 def _claim(board: Board) -> str:

@@ -54,7 +54,9 @@ class Watch:
         self._watchers: dict[Post, Path | None] = {}
         self._lock, self._last = threading.Lock(), b""
         self._sans: dict[tuple[Move, ...], list[str]] = {}
-        self.search = self.session.engine.begin(self.board, _endless())
+        self.search = self.session.engine.begin(
+            self.board, Limits(infinite=True, report_ms=SNAPSHOT_MS)
+        )
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -215,10 +217,6 @@ class Watches:
         with self._lock:
             for watch in self._watches:
                 watch.stop()
-
-
-def _endless() -> Limits:
-    return Limits(infinite=True, report_ms=SNAPSHOT_MS)
 
 
 # --- what a snapshot is made of -------------------------------------------------------------------

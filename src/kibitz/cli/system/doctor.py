@@ -71,13 +71,12 @@ def doctor(*, json: JsonFlag = False) -> int:
     findings += _folders()
     broken = [finding for finding in findings if finding.status == "broken"]
     facts = {"broken": len(broken), "findings": [asdict(finding) for finding in findings]}
-    rows = [(finding.status, finding.part, _with_fix(finding)) for finding in findings]
+    rows = [
+        (finding.status, finding.part, f"{finding.text}\n{finding.fix}".strip())
+        for finding in findings
+    ]
     emit(facts, as_json=json, table=None if json else columns((), rows))
     return EXIT_BROKEN if broken else 0
-
-
-def _with_fix(finding: Finding) -> str:
-    return f"{finding.text}\n{finding.fix}" if finding.fix else finding.text
 
 
 # --- questions in a process of their own ----------------------------------------------------------
