@@ -238,11 +238,11 @@ def test_the_model_is_made_once_and_again_where_it_is_damaged(cache: Path) -> No
 def test_it_plays_by_its_name_and_never_without_being_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = discover([tmp_path / "data"])
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
+    before = discover()
     (tmp_path / "data" / "networks").mkdir(parents=True)
     own = tmp_path / "data" / "networks" / "own.pb"
     own.write_bytes(Writer().content())
-    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
     assert discover() == before
     assert resolve("own") == str(own)
     assert named(resolve("maia-1500")) == "maia-1500"

@@ -169,9 +169,9 @@ def _is_known(name: str) -> bool:
     return is_file or (shipped_file(name) or fetched_file(name)) is not None
 
 
-def discover(folders: Iterable[Path] | None = None) -> str:
-    """Path of the newest network in the folders, else of the shipped one, else a built-in name."""
-    for network in _networks_in(usual_folders() if folders is None else folders):
+def discover() -> str:
+    """Path of the newest of the user's networks, else of the shipped one, else a built-in name."""
+    for network in _networks_in(usual_folders()):
         if not is_leela(network.file):
             return str(network.file)
     shipped = shipped_default()

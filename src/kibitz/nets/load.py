@@ -101,11 +101,9 @@ def _is_onnx(what: Location) -> bool:
     return os.fspath(what).lower().endswith(".onnx")
 
 
-def load_batched(
-    what: Location, backend: Backend = "auto", devices: Sequence[str] = ("cpu",)
-) -> BatchedEvaluator:
+def load_batched(what: Location, backend: Backend = "auto") -> BatchedEvaluator:
     """The same, for whole batches, whatever the kind."""
-    return as_batched(load_evaluator(what, backend, devices))
+    return as_batched(load_evaluator(what, backend))
 
 
 def as_batched(evaluator: Evaluator) -> BatchedEvaluator:

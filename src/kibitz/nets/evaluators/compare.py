@@ -81,12 +81,12 @@ def _priors(logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 MOST_LEAVES = 500_000  # some 3 GiB with their history and moves
 
 
-def leaves_from(source: Location | None, count: int, seed: int = 1) -> Leaves:
+def leaves_from(source: Location | None, count: int) -> Leaves:
     """At most `count` leaves: of the FENs or EPDs in a file, or the ends of random games."""
     if count > MOST_LEAVES:
         raise InputError("too many positions", value=count, fix=f"take {MOST_LEAVES} or fewer")
     if source is None:
-        return random_leaves(count, seed)
+        return random_leaves(count)
     games = list(islice(_positions_in(source), count))
     if not games:
         raise InputError("no positions in this file", value=str(source))
