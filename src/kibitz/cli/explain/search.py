@@ -139,7 +139,7 @@ def read_options(options: tuple[str, ...]) -> dict[str, str]:
     """Options of a search or a program by their names, from texts like CPuct=2.5."""
     for text in options:
         if "=" not in text:
-            raise InputError("--option", value=text, fix="write NAME=VALUE, as CPuct=2.5")
+            raise InputError("--option", value=text, fix="expected Name=value, as Hash=64")
     pairs = (text.partition("=")[::2] for text in options)
     return {name.strip(): value.strip() for name, value in pairs}
 
