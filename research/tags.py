@@ -16,12 +16,14 @@ import chess
 import chess.pgn
 
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.faults import Better
 from kibitz.comment.claims.merits import MateIn
 from kibitz.comment.claims.outcomes import MatesLater
 from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.facts import Unit
 from kibitz.comment.select import kind_of
 from kibitz.comment.selection import Selection, said_of_reply
 from kibitz.comment.words.speaker import Comment
@@ -54,9 +56,9 @@ LOOSE_IDEAS = {
     "hangingPiece": "TakesLoose EnPrise Abandons",
     "promotion": "Runs Promotes underpromotes breakthrough outruns",
     "advancedPawn": "PassedPawnAdvances NearsGoal Runs outruns connected_passed Promotes",
-    "exposedKing": "OpensUp OpensKing GivesUp.king opens_centre closes_in",
-    "defensiveMove": "Parries OnlyGood OnlyMove guards steps_away unpins Draws Fails",
-    "quietMove": "quiet_killer Fails",
+    "exposedKing": "OpensUp OpensKing GivesUp.king opens_centre closes_in bare_king",
+    "defensiveMove": "Parries OnlyGood OnlyMove guards steps_away unpins Draws Fails Poisons",
+    "quietMove": "quiet_killer quiet_only Fails",
 }
 TAGS = {name: frozenset(kinds.split()) for name, kinds in (IDEAS_OF_TAGS | LOOSE_IDEAS).items()}
 
@@ -107,6 +109,11 @@ def tags_said(comments: Sequence[Comment]) -> set[str]:
     return {tag for tag, names in TAGS.items() if names & kinds}
 
 
+def is_near_goal(pawn: Unit) -> bool:
+    """Whether a pawn stands on its sixth or seventh rank."""
+    return pawn.square >> 3 >= 5 if pawn.white else pawn.square >> 3 <= 2
+
+
 def _kinds(claim: Claim, made: int) -> set[str]:
     """What a claim is called in the table; a mate by its length from the puzzle's first move."""
     kinds = {kind_of(claim)}
@@ -122,4 +129,6 @@ def _kinds(claim: Claim, made: int) -> set[str]:
             kinds.add(f"mate{min(5, made + moves)}")
         case GivesUp(aim="king"):
             kinds.add("GivesUp.king")
+        case changed.PassedPawn(pawn) if is_near_goal(pawn):
+            kinds.add("NearsGoal")
     return kinds

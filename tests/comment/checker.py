@@ -167,11 +167,13 @@ def pair(board: chess.Board, white: bool) -> bool:
 
 
 def threat(at: At, text: str) -> bool:
-    """The move named is legal after a pass, and takes something or mates."""
+    """The move named is legal after a pass, and takes something or mates; or a mate is there."""
     if at.after.is_check():
         return False
     board = at.after.copy()
     board.push(chess.Move.null())
+    if mate := re.search(r"threat\w* (?:of )?mate in (\d)", text):
+        return mates_in(board, int(mate[1]))
     san = re.findall(MOVE, text)[-1].rpartition(".")[2]
     try:
         move = board.parse_san(san)
@@ -252,6 +254,39 @@ def seventh(at: At, text: str) -> bool:
     rank = 6 if "seventh" in text else 1
     return (
         at.move.to_square // 8 == rank and at.after.piece_type_at(at.move.to_square) == chess.ROOK
+    )
+
+
+def one_piece_each(at: At, text: str) -> bool:
+    """Each side has one piece beside king and pawns, of the kinds named."""
+    kinds = [
+        [
+            chess.PIECE_NAMES[piece.piece_type]
+            for piece in at.after.piece_map().values()
+            if piece.color == side and piece.piece_type not in (chess.PAWN, chess.KING)
+        ]
+        for side in (at.mover, not at.mover)
+    ]
+    named = re.findall(r"knight|bishop|rook", text)
+    return [len(pieces) for pieces in kinds] == [1, 1] and {*kinds[0], *kinds[1]} == {*named}
+
+
+def way_made(at: At, text: str) -> bool:
+    """A pawn has left a square that the piece named attacked from behind it."""
+    by = place(at.after, units(text)[0], at.mover)
+    pawn = at.before.piece_type_at(at.move.from_square) == chess.PAWN
+    return pawn and by is not None and at.move.from_square in at.after.attacks(by)
+
+
+def no_pawn_beside(at: At, _: str) -> bool:
+    """No pawn of the king in check stands beside it or nearer to the middle of the board."""
+    king = at.after.king(not at.mover)
+    assert king is not None
+    forward = -1 if at.mover else 1
+    return at.after.is_check() and not any(
+        at.after.piece_at(square) == chess.Piece(chess.PAWN, not at.mover)
+        and chess.square_rank(square) - chess.square_rank(king) in (0, forward)
+        for square in chess.SquareSet(chess.BB_KING_ATTACKS[king])
     )
 
 
@@ -870,6 +905,13 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"(?<!won )pawn ending|only kings and pawns",
         lambda at, _: at.after.occupied == at.after.pawns | at.after.kings,
     ),
+    (
+        "ending",
+        r"(?:rook|knight) ending|bishops on the same colour|with a (?:knight|bishop) against a",
+        one_piece_each,
+    ),
+    ("makes way", r"(?:makes|opens the) way for", way_made),
+    ("bare king", r"without a pawn beside", no_pawn_beside),
     ("opposite bishops", r"opposite colours|opposite-coloured", opposite_bishops),
     (
         "king's file",
@@ -971,7 +1013,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
     ("mate if taken", r"to take it allows", mate_if_taken),
-    ("mate", r"(?<!take it allows )mate[sd]? in \w+|mate next move", mate_statement),
+    (
+        "mate",
+        r"(?<!take it allows )(?<!threatens )(?<!threat of )mate[sd]? in \w+|mate next move",
+        mate_statement,
+    ),
     (
         "sacrifice",
         r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange|.* is stalemate)",
@@ -989,6 +1035,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "only",
         r"only good move|one good move|only move: all|has to be played: all|only move that"
+        r"|every check and capture|all that does is a mistake"
         r"|\balone\b",
         lambda *_: True,
     ),

@@ -220,6 +220,17 @@ def answered(at: Move, text: str) -> bool:
     return bool(named)
 
 
+def fails_after(at: Move, text: str) -> bool:
+    """The other side can take the piece named, and the answer named can be given."""
+    capture, answer = [one.rstrip(".,") for one in re.findall(r"\d+\.+(\S+)", text)][:2]
+    try:
+        taken = at.after.parse_san(capture)
+        pushed(at.after, taken).parse_san(answer)
+    except ValueError:
+        return False
+    return chess.square_name(taken.to_square) in text and at.after.is_capture(taken)
+
+
 Check = Callable[[Move, str], bool]
 IDEAS: list[tuple[str, str, Check]] = [
     ("stalemate trick", r"to take it is stalemate", stalemates_taker),
@@ -245,5 +256,6 @@ IDEAS: list[tuple[str, str, Check]] = [
     ("into attack", r"castles into", into_attack),
     ("x-ray", r"guards \w\d through", through),
     ("natural", r"which fails to", answered),
+    ("indirectly", r"\w\d (?:indirectly|by tactics): .* fails to", fails_after),
     ("named trap", r"springs the", lambda at, _: at.after.fullmove_number <= 20),
 ]

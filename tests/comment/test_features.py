@@ -67,6 +67,12 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("connected_passed", "4k3/8/8/1p6/P1P5/8/8/4K3 w - - 0 1", ["axb5", "Kd7", "Kd2"]),
     ("heads_for", "4k3/p7/8/8/4P3/5N2/8/4K3 w - - 0 1", ["Nh4", "Ke7", "Nf5"]),
     ("backs_up", "4k3/8/1n6/8/3P4/8/8/4KB2 w - - 0 1", ["Bg2", "Kd7", "d5"]),
+    ("makes_way", "2b1k3/1p6/8/8/8/8/1P6/2B1K3 w - - 0 1", ["b3", "Ke7", "Bb2"]),
+    (
+        "reaches_ending",
+        "3r2k1/6pp/5p2/4n3/8/5N2/5PPP/3R2K1 w - - 0 1",
+        ["(Nxe5)", "fxe5", "Kf1", "Kf7"],
+    ),
     ("repeats", chess.STARTING_FEN, ["(Nf3)", "(Nf6)", "(Ng1)", "Ng8"]),
     ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 59 60", ["Ra2"]),
     ("imbalance", "4q1k1/8/8/8/8/8/3r4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
@@ -115,6 +121,13 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("connected_passed", "4k3/p7/8/1p6/P1P5/8/8/4K3 w - - 0 1", ["axb5", "Kd7", "Kd2"]),
     ("heads_for", "4k3/p5p1/8/8/4P3/5N2/8/4K3 w - - 0 1", ["Nh4", "Ke7", "Nf5+"]),
     ("backs_up", "4k3/8/1n6/8/3P4/8/8/4KB2 w - - 0 1", ["Bd3", "Kd7", "d5"]),
+    # The bishop goes another way; a second rook is left.
+    ("makes_way", "2b1k3/1p6/8/8/8/8/1P6/2B1K3 w - - 0 1", ["b3", "Ke7", "Bd2"]),
+    (
+        "reaches_ending",
+        "r2r2k1/6pp/5p2/4n3/8/5N2/5PPP/R2R2K1 w - - 0 1",
+        ["(Nxe5)", "fxe5", "Kf1", "Kf7"],
+    ),
     ("repeats", chess.STARTING_FEN, ["(Nf3)", "(Nf6)", "(Ng1)", "Nh5"]),
     ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 58 60", ["Ra2"]),
     ("imbalance", "r3q1k1/8/8/8/8/8/3n4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),

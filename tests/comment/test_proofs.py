@@ -96,6 +96,8 @@ HEAVY = "3R4/5pk1/6p1/8/P7/2q5/5Q2/7K w - - 0 39"
 GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
 LEVEL = seen_by(lambda _board, _times: seen(0.0))
 NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
+POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
+RA1 = seen_by(lambda _board, _times: seen(0.5, "c1a1"))
 TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
@@ -160,6 +162,25 @@ CASES: list[Figures] = [
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7d7"), seen(-0.7)), analysis=TAKES),
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=LEVEL),
         ],
+    ),
+    # The search sees nothing; the pawn has moved.
+    (
+        ideas.Poisons(
+            unit("Pa2"),
+            Step(chess.Move.from_uci("e6a2"), "18...Qxa2"),
+            Step(chess.Move.from_uci("c1a1"), "19.Ra1"),
+        ),
+        replace(scene(POISONED, "Nd4", has=seen(0.0)), analysis=RA1),
+        [
+            replace(scene(POISONED, "Nd4", has=seen(0.0)), analysis=LEVEL),
+            replace(scene(POISONED, "a3", has=seen(0.0)), analysis=RA1),
+        ],
+    ),
+    # The king has a square.
+    (
+        merit.ThreatensMate(2),
+        scene("3r2k1/5ppp/8/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2"),
+        [scene("3r2k1/5pp1/7p/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2")],
     ),
     (
         ideas.Springs("Fool's Mate"),

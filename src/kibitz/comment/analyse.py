@@ -303,7 +303,7 @@ def _tested(
     other = _among_others(best, before, move, searches, effort)
     if other.line and other.line[0] != best.line[0]:
         other = with_best_tried(other, before, searches, effort)
-    best = max(best, other, key=lambda view: view.value)
+        best = max(best, other, key=lambda view: view.value)
     return best, searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
 
 
@@ -322,11 +322,15 @@ def _among_others(
     """What a long look at all moves but the one made sees.
 
     What is known of that move from the game says nothing of the others, and the second best of a
-    search that expected it may be far from the best of them.
+    search that expected it may be far from the best of them. A look at all moves that expects
+    another one need not be repeated without it: it was made already, and has the same best move.
     """
-    others = tuple(board.uci(other) for other in board.legal_moves if other != move)
-    deep = replace(effort.deep(LAST_LOOK), searchmoves=others)
-    return replace(searches.see(board, deep), priors=had.priors)
+    deep = effort.deep(LAST_LOOK)
+    look = searches.see(board, deep)
+    if look.line[:1] == (move,):
+        others = tuple(board.uci(other) for other in board.legal_moves if other != move)
+        look = searches.see(board, replace(deep, searchmoves=others))
+    return replace(look, priors=had.priors)
 
 
 def _labelled(views: Sequence[Evaluation], moves: Sequence[chess.Move]) -> set[int]:

@@ -41,7 +41,7 @@ from kibitz.comment.marks import (
     put_words,
     signed,
 )
-from kibitz.comment.openings import Opening, opening_in
+from kibitz.comment.openings import Opening, family_in, opening_in
 from kibitz.comment.select import LEVELS, Level, Memory, kind_of, reasons
 from kibitz.comment.selection import Tone, select
 from kibitz.comment.words.language import Language
@@ -261,6 +261,7 @@ def _write(
 ) -> None:
     """Write marks, values, words and lines into a game."""
     nodes, board, language = list(tree.mainline()), tree.board(), language_of(style.language)
+    families = dict([family_in(tree, figures.opening)])
     for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, remarks, strict=True)):
         leaves = mark = ""
         fine = figures.labels[ply] is Label.NONE
@@ -271,7 +272,8 @@ def _write(
             mark += good.get(ply, "")
             add_lines(node, lines)
         board.push(node.move)
-        name = _opening_text(figures.opening, language) if ply == named_until else ""
+        named = figures.opening if ply == named_until else families.get(ply)
+        name = _opening_text(named, language)
         texts = [name, leaves, comment.text, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)

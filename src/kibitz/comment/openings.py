@@ -41,6 +41,20 @@ def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
     return last
 
 
+def family_in(tree: chess.pgn.Game, opening: Opening | None) -> tuple[int, Opening | None]:
+    """The first ply whose position has the name of the family that a game's opening is of.
+
+    That is the name before the colon.
+    """
+    family, board = opening.name.partition(":")[0] if opening else "", tree.board()
+    for ply, node in zip(range(LONGEST), tree.mainline(), strict=False):
+        board.push(node.move)
+        named = opening_of(board)
+        if named is not None and named.name == family:
+            return ply, named
+    return -1, None
+
+
 def _digest(board: chess.Board) -> str:
     return hashlib.sha256(board.epd().encode()).hexdigest()[:12]
 

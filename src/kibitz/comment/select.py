@@ -22,13 +22,21 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
-from kibitz.comment.claims.ideas import IDEA_FINDERS, IDEAS, fails, rescues, springs
+from kibitz.comment.claims.ideas import (
+    IDEA_FINDERS,
+    IDEAS,
+    Poisons,
+    fails,
+    poisons,
+    rescues,
+    springs,
+)
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, is_unsafe, phase
 from kibitz.comment.force import SURE_MATE
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -66,7 +74,7 @@ MUST_PAY = (
     *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
     *(tactic.TakesLoose, tactic.XRay),
 )
-HOW_MATED = (tactic.Mates, tactic.UsesPin)
+HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # What depends on a search is proved again by a deeper one.
 JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
 # Of these the first that holds is said, not the others.
@@ -88,7 +96,8 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Discovers DoubleCheck",
         "PawnEnding QueensLeave trades_ahead imbalance",
         "Wins Nets Threatens chases",
-        "Fails GivesUp",
+        "Fails GivesUp Poisons",
+        "ThreatensMate Threatens Wins Nets MateIn MatesLater quiet_killer chases",
         "Seventh TakesFile doubled_rooks",
         "PassedPawn PassedPawnAdvances connected_passed",
         "Promotes underpromotes Runs Wins Nets",
@@ -144,13 +153,18 @@ def pays(scene: Scene, whole: bool = False) -> bool:
 
 def _wins_back(scene: Scene) -> bool:
     """Whether the line keeps what a move that is no recapture wins from here."""
-    takes_back = scene.last_took is not None and scene.last is not None
-    if takes_back and scene.last is not None and scene.last.to_square == scene.move.to_square:
+    if takes_back(scene):
         return False
     if len(scene.follow) < merit.LONG_ENOUGH:
         return scene.has is None
     least = balance(scene.before, scene.mover) + PAYS
     return all(balance(board, scene.mover) >= least for board in scene.boards[-2:])
+
+
+def takes_back(scene: Scene) -> bool:
+    """Whether a move captures where the other side has just captured."""
+    took = scene.last is not None and scene.last_took is not None
+    return took and scene.last is not None and scene.last.to_square == scene.move.to_square
 
 
 def ranked(
@@ -171,7 +185,7 @@ def ranked(
             continue
         if _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
-        if isinstance(claim, MUST_PAY) and not _pays(claim, scene):
+        if isinstance(claim, MUST_PAY) and not (_pays(claim, scene) or _is_next(claim, scene)):
             continue
         if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level, soft):
             continue
@@ -184,7 +198,49 @@ def _pays(claim: Claim, scene: Scene) -> bool:
     whole = isinstance(claim, tactic.TakesLoose)
     if ("pays", whole) not in scene.memo:
         scene.memo["pays", whole] = pays(scene, whole)
-    return bool(scene.memo["pays", whole])
+    return bool(scene.memo["pays", whole]) or is_carried_out(claim, scene)
+
+
+def is_carried_out(claim: Claim, scene: Scene) -> bool:
+    """Whether the next move takes what a motif is about, and the line keeps what it is worth.
+
+    The search of material need not see it where checks that take nothing lie on the way.
+    """
+    if not _is_next(claim, scene):
+        return False
+    longer = scene if len(scene.follow) > merit.LONG_ENOUGH else merit.expected_again(scene)
+    if longer is None or longer.next != scene.next:
+        return False
+    end, least = longer.boards[-1], balance(scene.before, scene.mover) + PAYS
+    hangs = force.gain(end) if end.turn != scene.mover else 0
+    kept = all(balance(board, scene.mover) >= least for board in longer.boards[-2:])
+    return kept and hangs is not None and hangs < merit.LEAST
+
+
+def _is_next(claim: Claim, scene: Scene) -> bool:
+    """Whether the next move takes what a motif is about, and the motif takes nothing back."""
+    if scene.has is None or scene.next is None or takes_back(scene):
+        return False
+    took = captured_by(scene.boards[2], scene.next)
+    return took is not None and took.square in _targets(claim)
+
+
+def _targets(claim: Claim) -> set[int]:
+    """The squares of what a motif wins."""
+    match claim:
+        case tactic.Fork(targets=targets):
+            return {target.square for target in targets}
+        case tactic.Skewers(behind=target) | tactic.Traps(piece=target):
+            return {target.square}
+        case tactic.Deflects(target=Unit() as target):
+            return {target.square}
+        case (
+            tactic.Discovers(target=target)
+            | tactic.RemovesGuard(target=target)
+            | tactic.Interferes(target=target)
+        ):
+            return {target.square}
+    return set()
 
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
@@ -245,7 +301,7 @@ def is_sharp(scene: Scene) -> bool:
 
 def _was_said(claim: Claim, memory: Memory) -> bool:
     """Whether a claim, or a threat by the same move, was spoken of before."""
-    if isinstance(claim, (merit.Threatens, merit.Parries)):
+    if isinstance(claim, (merit.Threatens, merit.Parries, Poisons)):
         same = (earlier for earlier in memory.said if isinstance(earlier, type(claim)))
         return any(earlier.step.move == claim.step.move for earlier in same)
     if isinstance(claim, Feature) and FEATURE_WEIGHTS[claim.name].once:
@@ -294,11 +350,19 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
-        return not (direct and level != "beginner") and not (exposed and scene.captured)
+        plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
+        return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def _is_heeded(scene: Scene, target: Unit | None) -> bool:
+    """Whether the reply saves a piece that is plainly attacked, or takes what attacks it."""
+    reply = scene.reply
+    leaves = reply is not None and target is not None and reply.from_square == target.square
+    return reply is None or leaves or reply.to_square == scene.landed
 
 
 def _is_urgent(claim: Claim, scene: Scene) -> bool:
@@ -348,7 +412,7 @@ def worth_saying(
 
 def asides(scene: Scene) -> list[Claim]:
     """What is said of a move that was made, and not of one that was not, proved."""
-    return [*fails(scene), *rescues(scene)]
+    return [*fails(scene), *poisons(scene), *rescues(scene)]
 
 
 def proved_of(scene: Scene) -> list[Claim]:

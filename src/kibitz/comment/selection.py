@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+import chess
+
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
@@ -18,7 +20,16 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, balance, phase
 from kibitz.comment.judge import BETTER, DECIDED, LIMITS, Label, standing
-from kibitz.comment.select import ALONE, Level, Memory, kind_of, reasons, weight_of, worth_saying
+from kibitz.comment.select import (
+    ALONE,
+    Level,
+    Memory,
+    kind_of,
+    reasons,
+    takes_back,
+    weight_of,
+    worth_saying,
+)
 
 
 class Selection(NamedTuple):
@@ -69,10 +80,8 @@ def _is_mated(scene: Scene) -> tuple[Claim, ...]:
 def _is_dull(scene: Scene) -> bool:
     """Whether a move takes back, or the game is decided before it and after it."""
     had, has = scene.had, scene.has
-    back = scene.last_took is not None and scene.last is not None
-    takes_back = back and scene.last is not None and scene.last.to_square == scene.move.to_square
     decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
-    return takes_back or decided
+    return takes_back(scene) or decided
 
 
 def _beats_next(scene: Scene) -> list[Claim]:
@@ -80,6 +89,8 @@ def _beats_next(scene: Scene) -> list[Claim]:
     had = scene.had
     if had is None or had.other is None or not had.other.line:
         return []
+    if scene.captured is not None and scene.captured.kind != chess.PAWN:
+        return []  # what it takes is plain to see
     beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
     return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
 
@@ -88,8 +99,10 @@ def _keeps(scene: Scene) -> list[Claim]:
     """What the only good move keeps."""
     if scene.had is None:
         return []
-    only = grades.OnlyGood(standing(scene.had.value))
-    return [only] if only.has in KEPT and only.proved(scene) else []
+    has = standing(scene.had.value)
+    kept = [grades.OnlyGood(has)] if has in KEPT else []
+    only: list[Claim] = [claim for claim in (*kept, grades.OnlyGood()) if claim.proved(scene)]
+    return only[:1]
 
 
 def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
@@ -274,7 +287,7 @@ FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an an
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
-REST = 3  # plies after a comment within which a slight thing alone is not worth another
+REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
 CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy

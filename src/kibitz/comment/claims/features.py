@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Step, Weights, passed
+from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -22,6 +22,7 @@ from kibitz.comment.facts import (
     is_unsafe,
     phase,
     unit,
+    units,
 )
 
 HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
@@ -252,6 +253,22 @@ def backs_up(scene: Scene) -> Iterator[Feature]:
         yield Feature(backs_up, scene.mover, step=Step(next_, text))
 
 
+def makes_way(scene: Scene) -> Iterator[Feature]:
+    """A pawn leaves the square across which a piece at home is expected to come out next.
+
+    That pawns in the middle do so is plain.
+    """
+    next_, square = scene.next, scene.move.from_square
+    if next_ is None or scene.piece.kind != chess.PAWN or square & 7 in (3, 4):
+        return
+    came, board = next_.from_square, scene.boards[2]
+    home, quiet = came >> 3 == (0 if scene.mover else 7), not board.is_capture(next_)
+    crosses = next_.to_square == square or is_between(square, came, next_.to_square)
+    comes_out = home and quiet and crosses and board.piece_type_at(came) in SLIDERS
+    if comes_out and not (scene.captured or scene.after.is_check() or board.is_check()):
+        yield Feature(makes_way, scene.mover, (unit(board, came),))
+
+
 # --- the game -------------------------------------------------------------------------------------
 
 
@@ -277,6 +294,33 @@ def imbalance(scene: Scene) -> Iterator[Feature]:
         yield Feature(imbalance, scene.mover, counts=(*mine, 0, *theirs))
 
 
+def reaches_ending(scene: Scene) -> Iterator[Feature]:
+    """An exchange leaves each side one piece beside king and pawns, and it stays so.
+
+    `counts` are the kinds, the mover's first.
+    """
+    if scene.captured is None or len(scene.boards) < 4:
+        return
+    kinds = [_last_pieces(board, scene.mover) for board in (scene.before, *scene.boards[1:4])]
+    if kinds[1] and kinds[1] == kinds[2] == kinds[3] != kinds[0]:
+        yield Feature(reaches_ending, scene.mover, counts=kinds[1])
+
+
+def _last_pieces(board: chess.Board, white: bool) -> tuple[int, ...]:
+    """The kinds of the last pieces, if each side has one, of the same or of like worth."""
+    sides = [
+        [piece.kind for piece in units(board, side) if piece.kind not in (chess.PAWN, chess.KING)]
+        for side in (white, not white)
+    ]
+    if not board.pawns or [len(kinds) for kinds in sides] != [1, 1]:
+        return ()
+    (mine,), (theirs,) = sides
+    opposite = (board.bishops & chess.BB_LIGHT_SQUARES).bit_count() == 1
+    alike = mine == theirs in (chess.ROOK, chess.KNIGHT) or {mine, theirs} == {*MINOR}
+    same_bishops = mine == theirs == chess.BISHOP and not opposite
+    return (mine, theirs) if alike or same_bishops else ()
+
+
 Kinds = tuple[int, ...]
 
 
@@ -299,6 +343,7 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
 
 
 FINDERS: dict[Finder, Weights] = {
+    reaches_ending: Weights(0.5, 0.56, 0.52, reason=False, like="QueensLeave trades_ahead"),
     battery: Weights(0.45, 0.5, 0.45),
     doubled_rooks: Weights(0.45, 0.48, 0.43),
     connected_rooks: Weights(0.45, 0.4, 0.3, once=True, reason=False),
@@ -306,12 +351,13 @@ FINDERS: dict[Finder, Weights] = {
     last_minor: Weights(0.42, 0.4, 0.3, once=True, reason=False),
     blockade: Weights(0.45, 0.5, 0.48),
     behind_passed: Weights(0.5, 0.5, 0.43),
-    chases: Weights(0.55, 0.42, 0.3),
+    chases: Weights(0.55, 0.5, 0.4),
     trades_ahead: Weights(0.6, 0.5, 0.4, once=True, reason=False),
     king_to_centre: Weights(0.48, 0.45, 0.42),
     opposition: Weights(0.6, 0.6, 0.55),
     heads_for: Weights(0.45, 0.5, 0.5),
     backs_up: Weights(0.4, 0.46, 0.48),
+    makes_way: Weights(0.45, 0.45, 0.4, like="Clears strikes gains_space"),
     repeats: Weights(0.45, 0.45, 0.43, reason=False),
     fifty_moves: Weights(0.6, 0.6, 0.55, reason=False),
     imbalance: Weights(0.6, 0.65, 0.65, reason=False),

@@ -72,10 +72,12 @@ class Graded(Claim):
 class OnlyGood(Claim):
     """All other moves are mistakes, as OnlyMove says, and how the game stands with this one."""
 
-    has: int  # see judge.standing
+    has: int | None = None  # see judge.standing; None: it is not said
 
     def proved(self, scene: Scene) -> bool:
         """Both looks say so, and it is well inside its standing."""
+        if self.has is None:
+            return _is_only(scene)
         clear = scene.had is not None and stands_clear(scene.had.value)
         stands = scene.had is not None and standing(scene.had.value) == self.has
         return clear and stands and _is_only(scene)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import chess
 
@@ -15,6 +16,7 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, Weights, passed, step
 from kibitz.comment.claims.features import MINOR, Feature, Finder
+from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
     LEAST,
@@ -25,7 +27,7 @@ from kibitz.comment.claims.merits import (
     longest_defence,
 )
 from kibitz.comment.claims.outcomes import Draws, drawn
-from kibitz.comment.claims.structure import fixed_pawns
+from kibitz.comment.claims.structure import fixed_pawns, near_king
 from kibitz.comment.facts import (
     WORTH,
     Scene,
@@ -39,7 +41,7 @@ from kibitz.comment.facts import (
     unit,
     units,
 )
-from kibitz.comment.judge import BETTER
+from kibitz.comment.judge import BETTER, DECIDED
 
 BEHIND = 2  # pawns' worth from which a draw is a rescue
 COSTS = 0.25  # winning chances that a natural move loses
@@ -129,6 +131,34 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
         yield Feature(quiet_killer, scene.mover, counts=(0,))
 
 
+def quiet_only(scene: Scene) -> Iterator[Feature]:
+    """The only good move takes nothing and gives no check, where there are captures or checks."""
+    before = scene.before
+    if scene.captured or scene.move.promotion or before.is_check() or scene.after.is_check():
+        return
+    loud = (move for move in before.legal_moves if before.is_capture(move))
+    checks = (move for move in before.legal_moves if before.gives_check(move))
+    if grade_of(scene) is Grade.GREAT and next(chain(checks, loud), None):
+        yield Feature(quiet_only, scene.mover)
+
+
+def bare_king(scene: Scene) -> Iterator[Feature]:
+    """Two pieces attack at a king near its back rank that has no pawn beside or before it.
+
+    The side that attacks has a queen.
+    """
+    board, white = scene.after, scene.mover
+    king = board.king(not white)
+    assert king is not None
+    ring, rank = chess.BB_KING_ATTACKS[king], 7 - (king >> 3) if white else king >> 3
+    behind = chess.BB_RANKS[min(7, (king >> 3) + 1) if white else max(0, (king >> 3) - 1)]
+    pawns = board.pieces_mask(chess.PAWN, not white) & ring & ~(behind & ring)
+    if rank > 2 or pawns or not board.pieces(chess.QUEEN, white) or phase(board) == "endgame":
+        return
+    if board.is_check() and len(near_king(board, white)) > 1:
+        yield Feature(bare_king, not white)
+
+
 @dataclass(frozen=True)
 class Fails(Claim):
     """A recapture, or the largest capture, suggests itself and is not played as it loses."""
@@ -144,7 +174,7 @@ class Fails(Claim):
 def fails(scene: Scene) -> list[Fails]:
     """Why the move that suggests itself is not the best one."""
     had, before = scene.had, scene.before
-    if had is None or scene.has is None or had.line[:1] != (scene.move,) or scene.captured:
+    if had is None or scene.has is None or had.line[:1] != (scene.move,):
         return []
     if had.value < -BETTER:  # where one move is as bad as another
         return []
@@ -154,7 +184,7 @@ def fails(scene: Scene) -> list[Fails]:
         return []
     after = played(before, natural)
     gain = force.gain(before, scene.move)
-    if gain is None or gain - lost < LEAST_THREAT or lost > -LEAST_THREAT:
+    if gain is None or gain - lost < LEAST_THREAT or (lost > -LEAST_THREAT and not scene.captured):
         return []
     look = scene.analysis.deeper(after, LAST_LOOK)
     if look is None or not look.line or look.value < COSTS - had.value:
@@ -163,16 +193,77 @@ def fails(scene: Scene) -> list[Fails]:
 
 
 def _natural(scene: Scene) -> chess.Move | None:
-    """A recapture, or the capture of a piece, of what is worth no less or not guarded."""
+    """A recapture, or the capture of a piece, of what is worth no less or not guarded.
+
+    Instead of a capture only another way to take back suggests itself.
+    """
     captures, before = [], scene.before
     last = scene.last.to_square if scene.last is not None and scene.last_took else None
+    if scene.captured and scene.move.to_square != last:
+        return None
     for move in before.legal_moves:
         took, by = captured_by(before, move), unit(before, move.from_square)
         back = move.to_square == last
         even = took is not None and (by.worth <= took.worth or not is_defended(before, took.square))
+        if move == scene.move or (scene.captured and not back):
+            continue
         if took is not None and even and (back or took.worth > WORTH[chess.PAWN]):
             captures.append((back, took.worth, -by.worth, move.uci(), move))
     return max(captures)[-1] if captures else None
+
+
+@dataclass(frozen=True)
+class Poisons(Claim):
+    """Something that seems to hang cannot be taken, as the capture loses."""
+
+    piece: Unit  # that would be taken
+    step: Step
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search of material and a deeper look; it is new, and the piece has not moved."""
+        return self in poisons(scene)
+
+
+def poisons(scene: Scene) -> list[Poisons]:
+    """The piece of most worth that is guarded by tactics alone, if it was not so before."""
+    has, after, rest = scene.has, scene.after, passed(scene.before)
+    if has is None or rest is None or after.is_check() or abs(has.value) >= DECIDED:
+        return []
+    for piece in sorted(units(after, scene.mover), key=lambda piece: -piece.worth):
+        takers = _takers(after, piece)
+        if piece.square == scene.landed or not takers or not _all_fail(after, takers):
+            continue
+        if (before := _takers(rest, piece)) and _all_fail(rest, before):
+            continue
+        taker = min(takers, key=lambda move: unit(after, move.from_square).worth)
+        look = scene.analysis.deeper(played(after, taker), LAST_LOOK)
+        if look is None or not look.line or look.value + has.value < COSTS:
+            continue
+        if not _wins_anyway(after, look.line[0]):
+            reply = step(played(after, taker), look.line[0])
+            return [Poisons(piece, step(after, taker), reply)]
+    return []
+
+
+def _wins_anyway(board: chess.Board, reply: chess.Move) -> bool:
+    """Whether a move wins if the side to move passes, too, so that no capture is to blame."""
+    rest = passed(board)
+    gain = force.gain(rest, reply) if rest is not None and reply in rest.legal_moves else None
+    return gain is not None and gain >= LEAST_THREAT
+
+
+def _takers(board: chess.Board, piece: Unit) -> list[chess.Move]:
+    """The captures of what would be lost if only what happens on its square counted."""
+    if piece.kind == chess.KING or force.loss_on(board, piece.square) < LEAST:
+        return []
+    return list(board.generate_legal_captures(to_mask=chess.BB_SQUARES[piece.square]))
+
+
+def _all_fail(board: chess.Board, moves: list[chess.Move]) -> bool:
+    """Whether each of some moves loses material by force."""
+    gains = (force.gain(board, move) for move in moves)
+    return all(gain is not None and gain <= -LEAST_THREAT for gain in gains)
 
 
 def rescues(scene: Scene) -> list[Draws]:
@@ -319,6 +410,10 @@ IDEA_FINDERS: dict[Finder, Weights] = {
     desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
     windmill: Weights(0.9, 0.92, 0.92, sharp=True, like="Discovers DoubleCheck Wins Nets"),
     quiet_killer: Weights(0.96, 0.96, 0.95, sharp=True, like="OnlyGood OnlyMove Wins Nets"),
+    quiet_only: Weights(0.4, 0.5, 0.52, sharp=True, like="quiet_killer"),
+    bare_king: Weights(
+        0.46, 0.46, 0.42, once=True, drawback=True, sharp=True, like="OpensKing opens_centre"
+    ),
     minority_attack: Weights(0.5, 0.6, 0.62, like="gains_space strikes backs_up"),
     good_knight: Weights(0.5, 0.62, 0.64, like="bad_bishop"),
     weak_squares: Weights(0.45, 0.6, 0.62, drawback=True, like="BishopPair"),
@@ -326,5 +421,6 @@ IDEA_FINDERS: dict[Finder, Weights] = {
 }
 IDEAS: dict[type[Claim], Weights] = {
     Fails: Weights(0.6, 0.7, 0.7),
+    Poisons: Weights(0.6, 0.7, 0.68),
     Springs: Weights(0.98, 0.98, 0.98),
 }

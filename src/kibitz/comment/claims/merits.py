@@ -36,6 +36,7 @@ LEAST_THREAT = 180
 LONG_ENOUGH = 3  # plies of an expected line that tells anything
 MATE_BUDGET = 60_000  # positions
 LONGEST_MATE = 5  # moves
+FEW = 2  # moves of a mate that is threatened
 
 
 @lru_cache(1000)
@@ -312,6 +313,20 @@ def mates_at_once(board: chess.Board) -> chess.Move | None:
 
 
 @dataclass(frozen=True)
+class ThreatensMate(Claim):
+    """The mover would force mate in a few moves if the other side passed."""
+
+    moves: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search for mates; in the position before, the mover had no such mate."""
+        board = passed(scene.after)
+        if board is None or shortest_mate(board, self.moves) != self.moves:
+            return False
+        return shortest_mate(scene.before, self.moves) is None
+
+
+@dataclass(frozen=True)
 class Parries(Claim):
     """The other side's threat is there no more."""
 
@@ -391,13 +406,24 @@ def _merits(scene: Scene) -> Iterator[Claim]:
         exchange = exchanged(scene)
         if exchange is not None and exchange[0]:
             yield Wins(*exchange)
-        yield Wins((), ())
+        if not scene.move.promotion:  # which says it all
+            yield Wins((), ())
     yield from netted(scene)
     outcome = scene.analysis.outcome(scene.after)
     if outcome is not None:
         yield Verdict(-outcome)
     yield from _threats(scene)
+    if is_near_king(scene) and (mate is None or mate > 0):
+        yield ThreatensMate(FEW)
     yield from (OnlyMove(True), OnlyMove(False))
+
+
+def is_near_king(scene: Scene) -> bool:
+    """Whether two pieces of the mover, not pawns, attack squares beside the other king."""
+    board, white = scene.after, scene.mover
+    ring = chess.BB_KING_ATTACKS[board.king(not white) or 0]
+    pieces = board.occupied_co[white] & ~board.pawns & ~board.kings
+    return sum(bool(board.attacks_mask(at) & ring) for at in chess.scan_forward(pieces)) > 1
 
 
 def _threats(scene: Scene) -> Iterator[Claim]:
@@ -430,6 +456,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Nets: Weights(0.6, 0.65, 0.6),
     Verdict: Weights(0.6, 0.75, 0.8),
     Threatens: Weights(0.75, 0.6, 0.4),
+    ThreatensMate: Weights(0.6, 0.68, 0.66),
     Parries: Weights(0.65, 0.5, 0.4),
     OnlyMove: Weights(0.3, 0.5, 0.5),  # what the move does says more
 }

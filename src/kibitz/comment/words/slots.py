@@ -89,16 +89,16 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += _why_threatened(scene.after, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
-        case fault.Keeps() | outlook.Leaves() | grades.OnlyGood():
-            name += f".{claim.has}"
+        case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
+            name += f".{has}"
         case outlook.Marked():
             name += f".{int(claim.mark)}"
         case changed.TakesFile(open=False):
             name += ".half"
         case changed.Seventh() if not scene.mover:
             name += ".black"
-        case Feature(name="underpromotes" | "quiet_killer" | "weak_squares", counts=(number,)):
-            name += f".{number}"
+        case Feature(name=("underpromotes" | "quiet_killer" | "weak_squares" | "reaches_ending")):
+            name += f".{''.join(map(str, claim.counts))}"
     return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
 
 

@@ -23,10 +23,11 @@ AND = " and "
 
 
 def joined(texts: Sequence[str]) -> str:
-    """A list in words: a, b and c."""
+    """A list in words: a, b and c; a clause before the last is ended by a comma."""
     if len(texts) < 2:
         return "".join(texts)
-    return ", ".join(texts[:-1]) + AND + texts[-1]
+    comma = "," if any("," in text for text in texts[:-1]) else ""
+    return ", ".join(texts[:-1]) + comma + AND + texts[-1]
 
 
 def unit(kind: int, square: str) -> str:

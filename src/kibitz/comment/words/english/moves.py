@@ -134,6 +134,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "makes {step} a threat: {target} is worth more than the {taker}",
     ),
     "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
+    "ThreatensMate": ("threatens mate in {moves}", "carries the threat of mate in {moves}"),
     "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
     "Parries.mate": ("stops {step}", "meets the threat of {step}", "parries the mate on {at}"),
     "OnlyMove": (
@@ -144,6 +145,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "OnlyGood.2": ("is the only move that keeps the win", "alone keeps the win"),
     "OnlyGood.1": ("is the only move that keeps the better game", "alone keeps {mover} better"),
     "OnlyGood.0": ("is the only move that keeps the game level", "alone holds the balance"),
+    "OnlyGood": (
+        "is the only move that is no mistake",
+        "is the only move: all others are mistakes",
+    ),
     "OnlyMove.hard": (
         "is the only good move, and a hard one to find",
         "is the one good move here, and far from obvious",
@@ -256,8 +261,14 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "brings the outpost {square} within the knight's reach",
     ),
     "backs_up": ("prepares the advance {step}", "supports the advance {step}"),
+    "makes_way": ("makes way for {piece}", "opens the way for {piece}"),
     "repeats": ("repeats the position", "brings about the same position for the second time"),
     "fifty_moves": ("makes it {count0} moves without a capture or a pawn move",),
+    "reaches_ending.44": ("leads to a rook ending", "leaves a rook ending"),
+    "reaches_ending.22": ("leads to a knight ending",),
+    "reaches_ending.33": ("leads to an ending of bishops on the same colour",),
+    "reaches_ending.23": ("leaves {mover} with a knight against a bishop",),
+    "reaches_ending.32": ("leaves {mover} with a bishop against a knight",),
     "imbalance": ("leaves {side} with {has} against {against}",),
     "attacks_loose": (
         "attacks {piece}, which nothing guards",
@@ -318,7 +329,16 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "windmill": ("starts a windmill: one discovered check after the other",),
     "quiet_killer.1": ("is a quiet move after which mate cannot be stopped",),
     "quiet_killer.0": ("is a quiet move that wins by force, though it takes nothing",),
+    "quiet_only": (
+        "is a quiet move, where every check and capture is a mistake",
+        "takes nothing and gives no check, as all that does is a mistake",
+    ),
+    "bare_king": ("attacks a king without a pawn beside or before it",),
     "Fails": ("is better than {step}, which fails to {reply}",),
+    "Poisons": (
+        "guards {piece} indirectly: {step} fails to {reply}",
+        "protects {piece} by tactics: {step} fails to {reply}",
+    ),
     "Springs": ("springs the {trap}",),
     "minority_attack": ("carries on the minority attack: two pawns against three",),
     "good_knight": ("leaves {mover} with a good knight against a bad bishop",),

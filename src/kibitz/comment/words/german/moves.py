@@ -187,6 +187,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "macht {step} zur Drohung: {target:Der} ist mehr wert als {taker:der}",
     ),
     "Threatens.mate": ("droht matt durch {step}", "droht {step}"),
+    "ThreatensMate": ("droht matt in {moves}",),
     "Parries": (
         "rettet {target:den} vor {step}",
         "pariert die Drohung gegen {target:den}",
@@ -210,6 +211,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "ist der einzige Zug, der das Gleichgewicht hält",
         "hält als einziger Zug das Gleichgewicht",
     ),
+    "OnlyGood": ("ist der einzige Zug, der kein Fehler ist",),
     "OnlyMove.hard": (
         "ist der einzige gute Zug, und er ist schwer zu finden",
         "ist hier der einzige gute Zug und alles andere als naheliegend",
@@ -332,8 +334,14 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "bringt den Vorposten {square} in die Reichweite des Springers",
     ),
     "backs_up": ("bereitet den Vorstoß {step} vor", "unterstützt den Vorstoß {step}"),
+    "makes_way": ("macht {piece:dem} Platz", "öffnet {piece:dem} den Weg"),
     "repeats": ("wiederholt die Stellung", "führt dieselbe Stellung zum zweiten Mal herbei"),
     "fifty_moves": ("macht {count0} Züge ohne Schlag- und Bauernzug voll",),
+    "reaches_ending.44": ("führt ins Turmendspiel", "lässt ein Turmendspiel"),
+    "reaches_ending.22": ("führt ins Springerendspiel",),
+    "reaches_ending.33": ("führt ins Endspiel gleichfarbiger Läufer",),
+    "reaches_ending.23": ("lässt {mover} mit einem Springer gegen einen Läufer",),
+    "reaches_ending.32": ("lässt {mover} mit einem Läufer gegen einen Springer",),
     "imbalance": ("lässt {side} mit {has:dem} gegen {against:den}",),
     "attacks_loose": (
         "greift {piece:den} an, {piece:welchen} nichts deckt",
@@ -403,7 +411,16 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "windmill": ("setzt eine Zwickmühle in Gang: ein Abzugsschach nach dem anderen",),
     "quiet_killer.1": ("ist ein stiller Zug, nach dem das Matt nicht mehr zu verhindern ist",),
     "quiet_killer.0": ("ist ein stiller Zug, der forciert gewinnt, obwohl er nichts schlägt",),
+    "quiet_only": (
+        "ist ein stiller Zug, wo jedes Schach und jedes Schlagen ein Fehler ist",
+        "schlägt nichts und gibt kein Schach, denn was das tut, ist ein Fehler",
+    ),
+    "bare_king": ("greift einen König an, neben und vor dem kein eigener Bauer steht",),
     "Fails": ("ist besser als {step}, denn darauf folgt {reply}",),
+    "Poisons": (
+        "deckt {piece:den} indirekt: {step} scheitert an {reply}",
+        "schützt {piece:den} taktisch: {step} scheitert an {reply}",
+    ),
     "Springs": ("lässt die Falle „{trap}“ zuschnappen",),
     "minority_attack": ("treibt den Minoritätsangriff voran: zwei Bauern gegen drei",),
     "good_knight": ("verschafft {mover} einen guten Springer gegen einen schlechten Läufer",),
