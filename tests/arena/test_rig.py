@@ -91,6 +91,37 @@ def test_a_short_tree_search_waits_for_no_other_thread(
 
 @pytest.mark.parametrize(
     "options",
+    [
+        {"network": "material", "sc_limit": 3, "temperature": 1.0},
+        {"network": "material", "search_rule": "gumbel", "gumbel_noise": 1.0},
+        {"network": "material", "noise_epsilon": 0.25, "share_values": True},
+        {"network": "kibitz-plain-4x64", "minibatch_size": 8, "noise_epsilon": 0.25},
+    ],
+)
+def test_a_game_begins_as_in_a_new_searcher(options: dict[str, Any]) -> None:
+    def game(engine: Engine, seed: int) -> list[Any]:
+        engine.configure(seed=seed)
+        engine.new_game()
+        board, reports = Board(), []
+        for _ in range(8):
+            report = engine.best_at(board, 60)
+            assert report is not None
+            reports.append((report.best, report.moves, report.root))
+            board.push(report.best.moves[0])
+        return reports
+
+    given = {"hash": 1, "search": "mcts", **options}
+    with Engine(**given) as engine, Engine(**given) as other:
+        first, second = game(engine, 5), game(engine, 6)
+        searcher = engine.searcher
+        assert first != second
+        assert game(engine, 5) == first
+        assert engine.searcher is searcher
+        assert game(other, 6) == second
+
+
+@pytest.mark.parametrize(
+    "options",
     [{"threads": 2}, {"multipv": 2}, {"temperature": 1.0}, {"search": "mcts", "threads": 2}],
 )
 def test_other_searches_have_no_such_call(options: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ TO_A_PLAYOUT = 16  # positions tried for a mate, to one playout
 class Searcher(BaseSearcher):
     """Tree search with any evaluator; it keeps what the game reaches of its tree."""
 
-    fixed = ("minibatch_size", "seed")
+    fixed = ("minibatch_size",)
 
     def __init__(
         self, evaluator: InlineEvaluator | BatchedEvaluator, settings: Settings | None = None
@@ -69,10 +69,16 @@ class Searcher(BaseSearcher):
 
     def update_settings(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
-        records = to_rule(settings), to_behaviour(settings)
-        return records == (self.rule, to_behaviour(self.settings)) and super().update_settings(
-            settings
-        )
+        records, seed = (to_rule(settings), to_behaviour(settings)), self.settings.seed
+        if records != (self.rule, to_behaviour(self.settings)):
+            return False
+        if not super().update_settings(settings):
+            return False
+        if settings.seed != seed:  # in a match with every game: new memory takes milliseconds
+            self.forget()
+            self._tree.reseed(settings.seed)
+            self._generator = np.random.default_rng(settings.seed)
+        return True
 
     def knows(self, board: Board) -> bool:
         """Whether the root of the tree is the board's position."""

@@ -104,6 +104,10 @@ class ContextMemory:
         self.questions = np.zeros(QUESTIONS, dtype=POSITION)
         self.record.questions = address_of(self.questions)
         self.record.questions_size = QUESTIONS
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Begin with random numbers as a new context does."""
         self.record.random_state = seed & 0xFFFF_FFFF_FFFF_FFFF
         self.record.trust[:] = 1
 
@@ -191,10 +195,16 @@ class TreeSearch:
 
     def __init__(self, memory: TreeMemory, seed: int = 0, threads: int = 1) -> None:
         self.memory = memory
-        self.contexts = [ContextMemory(seed + SEED_STEP * thread) for thread in range(threads)]
+        self.contexts = [ContextMemory(0) for _ in range(threads)]
+        self.reseed(seed)
         self.control: Any = one_record(CONTROL)
         self.beyond_proof = False  # whether a run goes on when the root is proved
         self._start = self._goal = 0  # playouts when the run began, and when it is done
+
+    def reseed(self, seed: int) -> None:
+        """Begin with random numbers as a new tree does, each context with its own."""
+        for thread, context in enumerate(self.contexts):
+            context.reseed(seed + SEED_STEP * thread)
 
     def set_root(self, line: np.ndarray) -> None:
         """Give every context the game so far; POSITION [plies + 1], the root last."""
