@@ -10,13 +10,17 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, without_lowest
 from kibitz.jit.compile import kernel
 from kibitz.position.attacks import (
+    BISHOP,
     EMPTY,
     KING,
     KNIGHT,
     PAWN,
+    QUEEN,
+    ROOK,
     bishop_attacks,
     king_spread,
     knight_spread,
+    pawn_attacks_down,
     pawn_attacks_up,
     rook_attacks,
 )
@@ -119,14 +123,42 @@ def _settled(
 
 
 @kernel
-def exchange_value(position: np.record, move: int) -> int:
-    """Material the side to move wins, in centipawns, if both sides capture best on one square.
+def _holds(
+    position: np.record, square: int, occupied: np.uint64, ours: bool, difference: int
+) -> bool:
+    """Whether captures on a square win at most what its piece is worth less `difference`.
 
-    Pins are not considered; a king captures only what is no longer defended.
+    `difference` is above 0. The side to move captures first if `ours`, else the other side; the
+    side that has no answer, or none that can still pay, has lost.
     """
+    reaching = attackers(position, square, occupied) & occupied
+    holds = True
+    while True:
+        side, other = position.their, position.own
+        if ours:
+            side, other = other, side
+        piece, capturer = _cheapest(position, reaching & side)
+        if piece < 0:
+            return holds
+        holds = not holds
+        difference = VALUES[piece] - difference
+        if difference < holds:  # even if the capturer is lost for nothing
+            return holds
+        occupied &= ~capturer
+        if piece in (ROOK, QUEEN, KING):
+            reaching |= rook_attacks(square, occupied) & (position.rooks | position.queens)
+        if piece in (PAWN, BISHOP, QUEEN, KING):
+            reaching |= bishop_attacks(square, occupied) & (position.bishops | position.queens)
+        reaching &= occupied
+        if piece == KING:  # which may not be captured
+            return holds != ((reaching & other) != EMPTY)
+        ours = not ours
+
+
+@kernel
+def _stake(position: np.record, move: int) -> tuple[int, int, np.uint64]:
+    """What a move wins at once, which piece then stands on its square, and what is occupied."""
     origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
-    if kind == CASTLING:
-        return 0
     occupied = (position.own | position.their) & ~bit(origin)
     standing = piece_on(position, origin)
     taken = piece_on(position, square)
@@ -137,7 +169,33 @@ def exchange_value(position: np.record, move: int) -> int:
     if kind >= PROMOTION:
         standing = kind - PROMOTION + KNIGHT
         won += VALUES[standing] - VALUES[PAWN]
-    return _settled(position, square, occupied, standing, False, won)
+    return won, standing, occupied
+
+
+@kernel
+def exchange_value(position: np.record, move: int) -> int:
+    """Material the side to move wins, in centipawns, if both sides capture best on one square.
+
+    Pins are not considered; a king captures only what is no longer defended.
+    """
+    if kind_of(move) == CASTLING:
+        return 0
+    won, standing, occupied = _stake(position, move)
+    return _settled(position, destination_of(move), occupied, standing, False, won)
+
+
+@kernel
+def exchange_at_least(position: np.record, move: int, least: int) -> bool:
+    """Whether exchange_value(position, move) >= least, which takes fewer captures to tell."""
+    if kind_of(move) == CASTLING:
+        return least <= 0
+    won, standing, occupied = _stake(position, move)
+    if won < least:
+        return False
+    difference = VALUES[standing] - (won - least)
+    if difference <= 0:
+        return True
+    return _holds(position, destination_of(move), occupied, False, difference)
 
 
 @kernel
@@ -156,12 +214,19 @@ def loose_pieces(position: np.record, by_own: np.uint64, by_their: np.uint64) ->
 
     by_own and by_their are the squares attacked by either side.
     """
-    loose = EMPTY
-    hit = ((position.own & by_their) | (position.their & by_own)) & ~position.kings
+    own, their, pawns = position.own, position.their, position.pawns
+    own_pawns, their_pawns = pawn_attacks_up(pawns & own), pawn_attacks_down(pawns & their)
+    # Most are seen at once: a pawn that captures a piece wins, and what captures a pawn that
+    # another pawn defends loses, unless it is a pawn.
+    by_pawn = (own & their_pawns) | (their & own_pawns)
+    kept = pawns & ((own & own_pawns) | (their & their_pawns)) & ~by_pawn
+    loose = by_pawn & ~(pawns | position.kings)
+    hit = ((own & by_their) | (their & by_own)) & ~(position.kings | loose | kept)
     while hit:
         square = lowest(hit)
-        ours = (position.their & bit(square)) != EMPTY
-        if taking_value(position, square, ours) > 0:
+        ours = (their & bit(square)) != EMPTY
+        value = VALUES[piece_on(position, square)]
+        if not _holds(position, square, own | their, ours, value):
             loose |= bit(square)
         hit = without_lowest(hit)
     return loose

@@ -7,7 +7,7 @@ import numpy as np
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import called_kernel, inlined_kernel, kernel
 from kibitz.position.attacks import EMPTY
-from kibitz.position.exchange import VALUES, exchange_value
+from kibitz.position.exchange import VALUES, exchange_at_least
 from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_captures, kind_of
 from kibitz.position.play import play, play_null
 from kibitz.position.state import checkers
@@ -20,7 +20,6 @@ from kibitz.search.alphabeta.order import (
     continuation_index,
     generate_moves,
     is_quiet,
-    needs_exchange,
     next_move,
     note_tried,
     pick_best,
@@ -116,7 +115,7 @@ def _is_pruned(thread: np.record, position: np.record, move: int, delta: int, al
     if kind_of(move) < PROMOTION and delta + won <= alpha:
         return True
     # SEE pruning: the exchange on the square loses material.
-    return needs_exchange(position, move) and exchange_value(position, move) < 0
+    return not exchange_at_least(position, move, 0)
 
 
 @called_kernel

@@ -17,8 +17,8 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
-from kibitz.position.attacks import PAWN, QUEEN
-from kibitz.position.exchange import VALUES, exchange_value
+from kibitz.position.attacks import PAWN
+from kibitz.position.exchange import VALUES, exchange_at_least
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -221,16 +221,6 @@ def _score_moves(
 
 
 @kernel
-def needs_exchange(position: np.record, move: int) -> bool:
-    """Whether a capture takes less than it puts at risk, so that the exchange must be looked at."""
-    captured = captured_piece(position, move)
-    standing = piece_on(position, origin_of(move))
-    if kind_of(move) == QUEEN_PROMOTION:
-        standing = QUEEN
-    return captured < 0 or VALUES[captured] < VALUES[standing]
-
-
-@kernel
 def pick_best(frame: np.record, index: int, count: int) -> int:
     """Swap the move at `index` with the best of those from there on, which is returned."""
     best, score = index, frame.scores[index]
@@ -254,9 +244,7 @@ def next_move(
         _score_moves(thread, frame, position, ply, index, count)
     while True:
         move = pick_best(frame, index, count)
-        if frame.scores[index] < GOOD_CAPTURE or not needs_exchange(position, move):
-            return move
-        if exchange_value(position, move) >= 0:
+        if frame.scores[index] < GOOD_CAPTURE or exchange_at_least(position, move, 0):
             return move
         frame.scores[index] -= 2 * GOOD_CAPTURE
 

@@ -16,7 +16,7 @@ from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.nets.evaluators.inline import value_of
 from kibitz.position.attacks import EMPTY
-from kibitz.position.exchange import exchange_value
+from kibitz.position.exchange import exchange_at_least
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
 from kibitz.search.alphabeta.constants import (
@@ -194,7 +194,7 @@ def is_pruned(
     if candidate.gives_check or not candidate.quiet:
         if depth > thread.see_capture_depth or not enabled(thread, SEE_PRUNING):
             return False
-        return exchange_value(position, candidate.move) < -thread.see_capture_margin * depth
+        return not exchange_at_least(position, candidate.move, -thread.see_capture_margin * depth)
     lmr_depth = max(depth - 1 - reduction_by_number(thread, depth, candidate.move_count), 0)
     calm = frame.static_eval != NO_EVAL
     # Late move pruning: enough quiet moves were searched. Not on the main line of several lines:
@@ -218,7 +218,7 @@ def is_pruned(
     if lmr_depth > thread.see_quiet_depth or not enabled(thread, SEE_PRUNING):
         return False
     most_lost = -thread.see_quiet_margin * (lmr_depth + 1) * (lmr_depth + 1)
-    return exchange_value(position, candidate.move) < most_lost
+    return not exchange_at_least(position, candidate.move, most_lost)
 
 
 @kernel
