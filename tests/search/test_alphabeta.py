@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import chess
+import numpy as np
 import pytest
 
 from kibitz import Board, Engine
 from kibitz.apps.web.watch import row_of
 from kibitz.arena.bench.search import alphabeta_signature
 from kibitz.jit.compile import COMPILED
+from kibitz.jit.records import one_record
 from kibitz.nets.evaluators.inline import Material, inline_evaluator
+from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import legal_codes
 from kibitz.search.alphabeta.constants import FADE_PLIES, MOST_CERTAIN, ODDS_SCALE
+from kibitz.search.alphabeta.order import GOOD_CAPTURE, TT_MOVE, UNDERPROMOTION, pick_best
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
-from kibitz.search.alphabeta.thread import MATE, TABLE
+from kibitz.search.alphabeta.thread import FRAME, MATE, TABLE
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
 from kibitz.search.options import Settings
@@ -218,6 +222,22 @@ def test_one_thread_repeats_itself(full: AlphaBeta) -> None:
 def test_the_signature_of_the_search() -> None:
     """A change that is meant to leave the search as it is keeps it; another one says so here."""
     assert alphabeta_signature() == SIGNATURE
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 64, 218])
+def test_the_best_move_is_picked_and_of_equal_ones_the_first(count: int) -> None:
+    generator = np.random.default_rng(count)
+    frame, moves = one_record(FRAME), generator.permutation(MAX_MOVES)
+    scores = generator.choice([TT_MOVE, GOOD_CAPTURE, 7, 0, -3, UNDERPROMOTION], MAX_MOVES)
+    frame.moves[:], frame.scores[:] = moves, scores
+    left = [*zip(scores[:count].tolist(), moves.tolist(), strict=False)]
+    for index in range(count):
+        best = max(range(len(left)), key=lambda place: left[place][0])
+        assert pick_best(frame, index, count) == left[best][1]
+        assert (frame.scores[index], frame.moves[index]) == left[best]
+        left[best] = left[0]
+        del left[0]
+    assert np.array_equal(frame.moves[count:], moves[count:])
 
 
 def test_two_threads_keep_the_limit() -> None:

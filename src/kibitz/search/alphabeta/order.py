@@ -17,6 +17,15 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.jit.vectors import (
+    address_in,
+    choose,
+    larger,
+    largest,
+    load_lanes,
+    numbered,
+    spread,
+)
 from kibitz.position.attacks import PAWN
 from kibitz.position.exchange import VALUES, exchange_at_least
 from kibitz.position.moves import (
@@ -46,10 +55,13 @@ from kibitz.search.alphabeta.thread import (
 
 # Scores of moves in their order. Captures count from GOOD_CAPTURE on; those that lose material by
 # exchange are put below 0 when their turn comes.
-TT_MOVE = 1 << 28
+TT_MOVE = 1 << 22
 GOOD_CAPTURE = 1 << 20
 KILLER_MOVE = 1 << 19
 UNDERPROMOTION = -(1 << 21)
+LOWEST = -(1 << 31)  # with the number of the move in the last byte
+MOST_MOVES = 255
+LANES = 16
 QUEEN_PROMOTION = PROMOTION + 3
 
 SQUARES = 64 * 64
@@ -222,13 +234,18 @@ def _score_moves(
 
 @kernel
 def pick_best(frame: np.record, index: int, count: int) -> int:
-    """Swap the move at `index` with the best of those from there on, which is returned."""
-    best, score = index, frame.scores[index]
-    for other in range(index + 1, count):
-        if frame.scores[other] > score:
-            best, score = other, frame.scores[other]
-    move = frame.moves[best]
-    frame.moves[best], frame.scores[best] = frame.moves[index], frame.scores[index]
+    """Swap the move at `index` with the best of those from there on, which is returned.
+
+    Of equal ones the first: a lane has the score and, in its last byte, which move it is of.
+    """
+    scores, best = address_in(frame.scores), spread(LOWEST, np.int32, LANES)
+    for start in range(index, count, LANES):
+        places = numbered(np.int32, LANES) + start
+        lanes = (load_lanes(scores + 4 * start, np.int32, LANES) << 8) + (MOST_MOVES - places)
+        best = larger(best, choose(places < count, lanes, best))
+    place = MOST_MOVES - (signed(largest(best)) & MOST_MOVES)
+    move, score = frame.moves[place], frame.scores[place]
+    frame.moves[place], frame.scores[place] = frame.moves[index], frame.scores[index]
     frame.moves[index], frame.scores[index] = move, score
     return signed(move)
 
