@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import chess
 import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board, Termination
-from kibitz.position.exchange import threat_maps
+from kibitz.position.exchange import exchange_at_least, exchange_value, threat_maps
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import pins
 from kibitz.position.notation import legal_sans, relative, squares_of
-from kibitz.position.play import play, play_null
+from kibitz.position.play import gives_check, play, play_null
 from kibitz.position.state import compute_key, gives_away_king, new_positions, own_king
 
 RandomGames = Callable[[int, int], Iterator[tuple[chess.Board, Board]]]
@@ -35,9 +36,18 @@ def check_moves(reference: chess.Board, ours: Board) -> None:
     for move in reference.legal_moves:
         ours_move = by_text[reference.uci(move)]
         assert sans[reference.san(move)] == ours_move
+        code = relative(ours.position, ours_move)
+        assert gives_check(ours.position, code) == reference.gives_check(move)
+        check_exchange(ours, code)
     if sans:  # parsing is slow, one of each position will do
         san = max(sans, key=len)
         assert ours.parse(san) == sans[san]
+
+
+def check_exchange(ours: Board, move: Any) -> None:
+    value = exchange_value(ours.position, move)
+    for least in (value - 1, value, value + 1, -100, 0, 100):
+        assert exchange_at_least(ours.position, move, least) == (value >= least)
 
 
 def check_text(reference: chess.Board, ours: Board) -> None:

@@ -13,14 +13,20 @@ from kibitz.jit.atomics import atomic_load
 from kibitz.jit.bits import bit, flip, lowest, signed, without_lowest
 from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.attacks import (
+    BISHOP,
+    EMPTY,
     FLIP,
     KING,
     KNIGHT,
     NO_SQUARE,
     PAWN,
+    QUEEN,
     RANK_1,
     ROOK,
+    bishop_attacks,
+    knight_attacks,
     pawn_attacks_down,
+    rook_attacks,
 )
 from kibitz.position.moves import (
     CASTLING,
@@ -175,6 +181,37 @@ def play(source: np.record, target: np.record, move: int) -> None:
         target.en_passant = square
         key ^= en_passant_key(square)
     target.key = key
+
+
+@kernel
+def gives_check(position: np.record, move: int) -> bool:
+    """Whether the legal `move` gives check; it is not played."""
+    origin, destination, kind = origin_of(move), destination_of(move), kind_of(move)
+    own, target, king = position.own, bit(destination), lowest(position.kings & position.their)
+    rest = ~(bit(origin) | target)
+    straight = _carry((position.rooks | position.queens) & own, origin, destination, rest)
+    diagonal = _carry((position.bishops | position.queens) & own, origin, destination, rest)
+    knights = _carry(position.knights & own, origin, destination, rest)
+    pawns = _carry(position.pawns & own, origin, destination, rest)
+    occupied = (own | position.their) & rest | target
+    if kind >= PROMOTION:
+        piece = kind - PROMOTION + KNIGHT
+        pawns ^= target
+        if piece == KNIGHT:
+            knights |= target
+        if piece in (BISHOP, QUEEN):
+            diagonal |= target
+        if piece in (ROOK, QUEEN):
+            straight |= target
+    elif kind == EN_PASSANT:
+        occupied ^= bit(destination - 8)
+    elif kind == CASTLING:
+        king_to, rook_to = (6, 5) if destination > origin else (2, 3)
+        straight |= bit(rook_to)
+        occupied = occupied & rest | bit(king_to) | bit(rook_to)
+    giving = rook_attacks(king, occupied) & straight | bishop_attacks(king, occupied) & diagonal
+    giving |= knight_attacks(king) & knights | pawn_attacks_down(bit(king)) & pawns
+    return giving != EMPTY
 
 
 @kernel

@@ -17,7 +17,6 @@ from kibitz.jit.helper import compile_beside, compile_own
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE, generate
-from kibitz.position.play import play
 from kibitz.position.state import checkers, new_positions
 from kibitz.search.alphabeta.constants import (
     ASPIRATION_DEPTH,
@@ -25,7 +24,7 @@ from kibitz.search.alphabeta.constants import (
     WIDEST_WINDOW,
     Constants,
 )
-from kibitz.search.alphabeta.negamax import clear_frames, search
+from kibitz.search.alphabeta.negamax import clear_frames, make_move, search
 from kibitz.search.alphabeta.order import continuation_index, is_quiet
 from kibitz.search.alphabeta.pruning import (
     Candidate,
@@ -76,8 +75,10 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
     stopped leaves what it has so far.
     """
     thread = context.thread
-    position, child, frame = position_at(thread, 0), position_at(thread, 1), frame_at(thread, 0)
+    position = position_at(thread, 0)
+    frame, below = frame_at(thread, 0), frame_at(thread, 1)
     in_check, first_alpha = checkers(position) != EMPTY, alpha
+    frame.in_check = in_check
     best_score, best_move = -INFINITE, NO_MOVE
     thread.root_depth = depth
     is_drawn(thread, position, 0)  # notes its key
@@ -87,15 +88,14 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
     for index in range(first, thread.root_count):
         root = root_at(thread, index)
         move, nodes = signed(root.move), thread.nodes
-        frame.continuation_index = continuation_index(position, move)
         quiet = is_quiet(position, move)
-        play(position, child, move)
-        frame_at(thread, 1).pv_length = 0
+        child = make_move(thread, 0, move, continuation_index(position, move))
+        below.pv_length, below.in_check = 0, checkers(child) != EMPTY
         move_count, new_depth, score = index - first + 1, depth - 1, alpha + 1
         # Late move reductions, and principal variation search, as below the root (negamax.py).
         reducible = quiet and depth >= thread.reduction_depth and move_count > 2
         if enabled(thread, LATE_MOVE_REDUCTIONS) and reducible:
-            candidate = Candidate(move, move_count, True, checkers(child) != EMPTY, 0)
+            candidate = Candidate(move, move_count, True, below.in_check != 0, 0)
             reduction = late_move_reduction(thread, frame, depth, True, 0, candidate)
             reduction = max(0, min(reduction, new_depth - 1))
             if reduction > 0:

@@ -85,6 +85,7 @@ FRAME = np.dtype(
         ("killers", np.uint16, 2),  # quiet moves that refuted another move at this ply
         ("raw_eval", np.int32),  # the evaluator's score
         ("static_eval", np.int32),  # that score corrected; NO_EVAL in check
+        ("in_check", np.int32),  # whether the side to move is in check
         # Piece and destination of the move that is searched, or NO_CONTINUATION.
         ("continuation_index", np.int32),
         ("null_move", np.int32),  # whether that move is a null move
