@@ -112,6 +112,7 @@ ROOT_MOVE = np.dtype(
     ],
     align=True,
 )
+EVAL_CACHE = 1 << 14  # of the last positions that were evaluated
 PROBES = 64  # positions that may wait for the tablebases
 THREAD = np.dtype(
     [
@@ -144,6 +145,7 @@ THREAD = np.dtype(
         *((name, np.int64) for name in NAMES),  # the numbers of constants.py
         ("reductions", np.int8, LIMIT * LIMIT),
         ("keys", np.uint64, MAX_HISTORY + MAX_PLY + 4),  # of the game, then of the line
+        ("eval_cache", np.uint64, EVAL_CACHE),  # the evaluator's scores (pruning.py)
         ("quiet_history", np.int16, 2 * 64 * 64),
         ("capture_history", np.int16, PIECE_SQUARES * 6),
         ("continuation_history", np.int16, FRAMES_BEFORE * (PIECE_SQUARES + 1) * PIECE_SQUARES),
@@ -193,7 +195,7 @@ class ThreadMemory:
 
     def forget(self) -> None:
         """Begin a new game."""
-        for name in HISTORIES:
+        for name in (*HISTORIES, "eval_cache"):
             self._row[name] = 0
 
     def set_keys(self, line: np.ndarray) -> None:
