@@ -7,7 +7,7 @@ from kibitz.nets.encodings.leaves import Leaves
 from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.batched import Evaluations
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.options import Settings
 
 
 class Mobility:
