@@ -103,7 +103,7 @@ def _elo_panels(runs: list[Run], colours: list[str]) -> list[Panel]:
             met = [strength for strength in run.strength if strength.opponent == opponent]
             drawn = [(strength, at) for strength in met if (at := strength.drawn_at) is not None]
             points = [(float(strength.step), at) for strength, at in drawn]
-            errors = tuple(strength.error for strength, _ in drawn)
+            errors = tuple(strength.half for strength, _ in drawn)
             if points:
                 lines.append(Line(points, colour, errors=errors))
         if lines:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import read_bytes, write_bytes
@@ -83,28 +82,36 @@ def _tensorboard(folder: Path) -> Any:
 # --- reading --------------------------------------------------------------------------------------
 
 
-@dataclass
-class Strength:
-    """One measurement of playing strength."""
+class Strength(msgspec.Struct, kw_only=True):
+    """One measurement of playing strength, as it is written; old ones have half of the interval."""
 
-    step: int  # of the whole run
     opponent: str
     score: float  # points of all games, 0 to 1
     elo: float | None  # none if all games were won, or all lost
-    low: float | None  # ends of the 95 % interval; then one of them is the bound that is known
-    high: float | None
+    error: float | None = None
+    low: float | None = math.nan  # ends of the 95 % interval; or one of them, the bound known
+    high: float | None = math.nan
     interval: str | None = None  # how the ends were found, see arena/match/elo.py
     player: str = ""  # empty in old reports, as the limits
     control: str = ""
+    time: float | None = None  # when it was made; old ones do not say
+    step: int = 0  # of the whole run, after which it was made
+
+    def __post_init__(self) -> None:
+        """Take the ends that are not written from half of the interval."""
+        if self.low is not None and math.isnan(self.low):
+            if self.elo is None or self.error is None:
+                self.low = self.high = None
+            else:
+                self.low, self.high = self.elo - self.error, self.elo + self.error
 
     @property
     def drawn_at(self) -> float | None:
         """Where a figure has its point: at the difference, else at the bound."""
-        bounds = (self.elo, self.low, self.high)
-        return next((value for value in bounds if value is not None), None)
+        return next((value for value in (self.elo, self.low, self.high) if value is not None), None)
 
     @property
-    def error(self) -> float:
+    def half(self) -> float:
         """Half of the interval; 0 for a bound."""
         return 0.0 if self.low is None or self.high is None else (self.high - self.low) / 2.0
 
@@ -119,39 +126,6 @@ class Run:
     steps: int = 0
 
 
-class Report(msgspec.Struct):
-    """A report of a strength test as it is written; old ones have half of the interval only."""
-
-    opponent: str
-    score: float
-    elo: float | None
-    error: float | None
-    low: float | UnsetType | None = UNSET
-    high: float | UnsetType | None = UNSET
-    interval: str | None = None
-    player: str = ""
-    control: str = ""
-    time: float | None = None  # when it was made; old ones do not say
-
-    def after(self, step: int) -> Strength:
-        """Return the measurement, made after a step of the run."""
-        elo, error = self.elo, self.error
-        ends = (None, None) if elo is None or error is None else (elo - error, elo + error)
-        low = ends[0] if self.low is UNSET else self.low
-        high = ends[1] if self.high is UNSET else self.high
-        return Strength(
-            step=step,
-            opponent=self.opponent,
-            score=self.score,
-            elo=elo,
-            low=low,
-            high=high,
-            interval=self.interval,
-            player=self.player,
-            control=self.control,
-        )
-
-
 def read_run(location: Path) -> Run:
     """Read everything a run has written so far; it may still be going on."""
     files = [location] if location.is_file() else sorted(location.rglob(METRICS))
@@ -164,7 +138,8 @@ def read_run(location: Path) -> Run:
     reports = {path: read_report(path) for path in sorted(root.rglob(STRENGTH))}
     for path in in_order(trainings, reports):
         if path in reports:
-            run.strength.append(reports[path].after(run.steps))
+            reports[path].step = run.steps
+            run.strength.append(reports[path])
             continue
         before = run.steps
         for line in trainings[path]:
@@ -180,7 +155,7 @@ class Moment(NamedTuple):
     is_report: bool  # a training goes before what is reported after it
 
 
-def in_order(trainings: Mapping[Path, Lines], reports: Mapping[Path, Report]) -> list[Path]:
+def in_order(trainings: Mapping[Path, Lines], reports: Mapping[Path, Strength]) -> list[Path]:
     """Return trainings and strength tests in the order in which they ran.
 
     A training began with its first line. Reports that older versions wrote do not say when: each
@@ -230,6 +205,6 @@ def _take(run: Run, line: dict[str, Any], before: int) -> None:
             run.figures.setdefault(name, []).append((step, float(value)))
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> Strength:
     """Read a report of a strength test."""
-    return read_record(path, Report, what="a strength report", fix="remove it, or test again")
+    return read_record(path, Strength, what="a strength report", fix="remove it, or test again")

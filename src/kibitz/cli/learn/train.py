@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec import structs
 
 from kibitz.arena.match.elo import Pairs, Tally, elo_text, of_games, of_pairs
 from kibitz.arena.match.game import Control
@@ -326,7 +327,7 @@ def _parts(headings: list[str], rows: list[list[Any]]) -> list[list[int]]:
 
 
 def _plain(run: Run) -> dict[str, Any]:
-    strength = [vars(rating) for rating in run.strength]
+    strength = [structs.asdict(rating) for rating in run.strength]
     return {"name": run.name, "steps": run.steps, "figures": run.figures, "strength": strength}
 
 
