@@ -250,7 +250,7 @@ def session(database: Database, lines: list[str]) -> tuple[list[str], Training]:
     told: list[str] = []
     moments = iter(range(NOW, NOW + 10**6, 10))
     training = Training(
-        database, lines, lambda board: told.append(board.fen()), told.append, lambda: next(moments)
+        lines, lambda board: told.append(board.fen()), told.append, database, lambda: next(moments)
     )
     training.run(due_items(database, "own", NOW, new=10))
     return told, training
@@ -318,7 +318,7 @@ def test_nothing_is_asked_where_no_answer_can_be_kept(
     add_items(database)
     monkeypatch.setitem(sys.modules, "fsrs", None)
     told: list[str] = []
-    training = Training(database, ["Qxe5#"], lambda board: told.append(board.fen()), told.append)
+    training = Training(["Qxe5#"], lambda board: told.append(board.fen()), told.append, database)
     with pytest.raises(MissingExtraError, match="coach"):
         training.run(due_items(database, "own", NOW, new=10))
     assert told == []

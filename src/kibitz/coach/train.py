@@ -13,11 +13,11 @@ import io
 import os
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import chess
 import chess.pgn
@@ -25,7 +25,7 @@ import chess.svg
 
 from kibitz.coach.database import WHITE, Database, StoredGame
 from kibitz.coach.deck import Good, Item, Stored, hints_of
-from kibitz.coach.puzzles.solve import is_right, line_text, numbered, typed_move
+from kibitz.coach.puzzles.solve import Quiz, is_right, line_text, numbered, typed_move
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, language_of
 from kibitz.core.errors import InputError, missing_extra
@@ -125,52 +125,37 @@ def answered(
 # --- in the terminal ------------------------------------------------------------------------------
 
 
-class Training:
-    """Items one after the other; `show` draws a board, `tell` prints a line."""
+@dataclass
+class Training(Quiz[Stored]):
+    """Items of the deck that are due."""
 
-    def __init__(
-        self,
-        database: Database,
-        lines: Iterable[str],
-        show: Callable[[Board], None],
-        tell: Callable[[str], None],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._database, self._lines = database, iter(lines)
-        self._show, self._tell, self._clock = show, tell, clock
-        self.score = Counter(right=0, helped=0, wrong=0)
+    database: Database
+    clock: Callable[[], float] = time.time
+    what = "items"
+    outcomes: ClassVar = {"right": "right", "helped": "with help", "wrong": "not"}
 
-    def run(self, items: list[Stored]) -> None:
-        """Ask until the items, or the lines, end."""
+    def run(self, questions: Sequence[Stored]) -> None:
+        """Ask, if the scheduler is installed."""
         need_scheduler()
-        for number, stored in enumerate(items, start=1):
-            self._tell(f"{number} of {len(items)}: find a good move.")
-            try:
-                self._ask(stored)
-            except EOFError:
-                break
-        counts = "{right} right, {helped} with help, {wrong} not".format(**self.score)
-        self._tell(f"{self.score.total()} of {len(items)} items: {counts}")
+        super().run(questions)
 
-    def _ask(self, stored: Stored) -> None:
-        board, language = board_of(stored.item), language_of(None)
-        if board.moves:
-            before = board.copy()
-            last = before.pop()
-            self._tell(f"{before.turn} played {numbered(before, last)}")
-        self._show(board)
-        self._tell(f"{board.turn} to move")
-        began, offered = self._clock(), hints_of(stored.item, language)
+    def ask(self, question: Stored, number: str) -> str:
+        """Whether the first answer was right; it is noted, and explained."""
+        self.tell(f"{number}: find a good move.")
+        board, language = board_of(question.item), language_of(None)
+        self.tell_last(board)
+        self.show(board)
+        self.tell(f"{board.turn} to move")
+        began, offered = self.clock(), hints_of(question.item, language)
         hints = [*offered]
-        move = typed_move(self._lines, board, hints, self._tell)
-        seconds, helped = self._clock() - began, len(hints) < len(offered)
-        now = int(self._clock())
-        verdict = answered(self._database, stored, move, seconds, helped, now, language)
-        kind = "helped" if verdict.right and helped else "right" if verdict.right else "wrong"
-        self.score[kind] += 1
+        move = typed_move(self.typed, board, hints, self.tell)
+        seconds, helped = self.clock() - began, len(hints) < len(offered)
+        now = int(self.clock())
+        verdict = answered(self.database, question, move, seconds, helped, now, language)
         for text in verdict.reasons:
-            self._tell(text)
-        self._tell(f"Again {when(verdict.due - self._clock())}.\n")
+            self.tell(text)
+        self.tell(f"Again {when(verdict.due - self.clock())}.\n")
+        return "helped" if verdict.right and helped else "right" if verdict.right else "wrong"
 
 
 def explained(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,21 +132,20 @@ def _rows(examples: Sequence[Example], tokens: Any, card: WordsCard) -> list[Row
     return rows
 
 
+@dataclass
 class _Training:
     """A network, its optimiser and how far it has come."""
 
-    def __init__(
-        self,
-        network: WordsNetwork,
-        card: WordsCard,
-        settings: WordsSettings,
-        folder: Path,
-        stop: Stop,
-    ) -> None:
-        self.network, self.card, self.settings = network, card, settings
-        self.folder, self.stop, self.step = folder, stop, 0
-        learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.optimiser = Adam(learned, settings.rate)
+    network: WordsNetwork
+    card: WordsCard
+    settings: WordsSettings
+    folder: Path
+    stop: Stop
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        learned = [part for part in self.network.parameters() if part.requires_grad]
+        self.optimiser = Adam(learned, self.settings.rate)
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, if there is one."""

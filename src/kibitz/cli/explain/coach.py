@@ -184,7 +184,7 @@ def train(
             say(f"nothing to do: {why}")
             return 0
         lines = (line for line in typed_lines() if line is not None)
-        Training(kept, lines, show_board, tell_line).run(items)
+        Training(lines, show_board, tell_line, kept).run(items)
     return 0
 
 

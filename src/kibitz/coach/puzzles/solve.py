@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 import chess
 
@@ -89,51 +91,79 @@ HELP = "a move (Nf3, g1f3), or: hint, solution, moves, fen, quit, help"
 PIECES = dict(zip("pnbrqk", ("pawn", "knight", "bishop", "rook", "queen", "king"), strict=True))
 
 
-class Session:
-    """Puzzles one after the other; `show` draws a board, `tell` prints a line."""
+Question = TypeVar("Question")
 
-    def __init__(
-        self, lines: Iterable[str], show: Callable[[Board], None], tell: Callable[[str], None]
-    ) -> None:
-        self._lines, self._show, self._tell = iter(lines), show, tell
-        self.score = Counter(solved=0, helped=0, failed=0)
-        self._helped = False
 
-    def run(self, puzzles: Sequence[Puzzle]) -> None:
-        """Ask until the puzzles, or the lines, end."""
-        for number, puzzle in enumerate(puzzles, start=1):
-            rating = f", rating {puzzle.rating}" if puzzle.rating else ""
-            self._tell(f"Puzzle {number} of {len(puzzles)} ({puzzle.name}{rating})")
+@dataclass
+class Quiz(Generic[Question]):
+    """Questions one after the other; `show` draws a board, `tell` prints a line."""
+
+    lines: Iterable[str]
+    show: Callable[[Board], None]
+    tell: Callable[[str], None]
+    what: ClassVar[str]  # they are
+    outcomes: ClassVar[dict[str, str]]  # and the words for them in the sum
+
+    def __post_init__(self) -> None:
+        self.typed = iter(self.lines)
+        self.score = Counter(dict.fromkeys(self.outcomes, 0))
+
+    def run(self, questions: Sequence[Question]) -> None:
+        """Ask until the questions, or the lines, end."""
+        for number, question in enumerate(questions, start=1):
             try:
-                outcome = "solved" if self._solves(puzzle) else "failed"
+                self.score[self.ask(question, f"{number} of {len(questions)}")] += 1
             except EOFError:
                 break
-            outcome = "helped" if outcome == "solved" and self._helped else outcome
-            self.score[outcome] += 1
-            themes = f"; {', '.join(puzzle.themes)}" if puzzle.themes else ""
-            verdicts = {"solved": "Solved", "helped": "Solved, with help", "failed": "Not solved"}
-            self._tell(f"{verdicts[outcome]}{themes}\n")
-        counts = "{solved} solved, {helped} with help, {failed} not".format(**self.score)
-        self._tell(f"{self.score.total()} of {len(puzzles)} puzzles: {counts}")
+        counts = ", ".join(f"{self.score[name]} {words}" for name, words in self.outcomes.items())
+        self.tell(f"{self.score.total()} of {len(questions)} {self.what}: {counts}")
+
+    def ask(self, question: Question, number: str) -> str:
+        """One question, with its number, and what became of it."""
+        raise NotImplementedError
+
+    def tell_last(self, board: Board) -> None:
+        """Say which move led to a position."""
+        if board.moves:
+            before = board.copy()
+            last = before.pop()
+            self.tell(f"{before.turn} played {numbered(before, last)}")
+
+
+@dataclass
+class Session(Quiz[Puzzle]):
+    """Puzzles to solve."""
+
+    what = "puzzles"
+    outcomes: ClassVar = {"solved": "solved", "helped": "with help", "failed": "not"}
+    _helped: bool = False
+
+    def ask(self, question: Puzzle, number: str) -> str:
+        """Whether it was solved, with help or not at all."""
+        rating = f", rating {question.rating}" if question.rating else ""
+        self.tell(f"Puzzle {number} ({question.name}{rating})")
+        outcome = "solved" if self._solves(question) else "failed"
+        outcome = "helped" if outcome == "solved" and self._helped else outcome
+        themes = f"; {', '.join(question.themes)}" if question.themes else ""
+        verdicts = {"solved": "Solved", "helped": "Solved, with help", "failed": "Not solved"}
+        self.tell(f"{verdicts[outcome]}{themes}\n")
+        return outcome
 
     def _solves(self, puzzle: Puzzle) -> bool:
         """One puzzle; False if the solver gives up."""
         self._helped = False
         board = puzzle.board()
-        if board.moves:
-            before = board.copy()
-            last = before.pop()
-            self._tell(f"{before.turn} played {numbered(before, last)}")
+        self.tell_last(board)
         for at in range(0, len(puzzle.moves), 2):
-            self._show(board)
+            self.show(board)
             move = self._answer(board, board.parse(puzzle.moves[at]), puzzle)
             if move is None:
-                self._tell(f"The solution is {line_text(board, puzzle.moves[at:])}")
+                self.tell(f"The solution is {line_text(board, puzzle.moves[at:])}")
                 return False
             board.push(move)
             if board.outcome() is None and at + 1 < len(puzzle.moves):
                 reply = board.parse(puzzle.moves[at + 1])
-                self._tell(f"Right. {board.turn} answers {numbered(board, reply)}")
+                self.tell(f"Right. {board.turn} answers {numbered(board, reply)}")
                 board.push(reply)
         return True
 
@@ -141,14 +171,14 @@ class Session:
         """The right move, once it was given; None if the solver gives up."""
         hints = _hints(board, solution, puzzle)
         shown = len(hints)
-        self._tell(f"{board.turn} to move")
+        self.tell(f"{board.turn} to move")
         while True:
-            move = typed_move(self._lines, board, hints, self._tell)
+            move = typed_move(self.typed, board, hints, self.tell)
             self._helped |= len(hints) < shown
             if move is None or is_right(board, move, (board.uci(solution),)):
                 return move
             self._helped = True
-            self._tell(f"{board.san(move)} is not it; try again, or: hint, solution")
+            self.tell(f"{board.san(move)} is not it; try again, or: hint, solution")
 
 
 def is_right(board: Board, move: Move, good: Collection[str]) -> bool:
