@@ -14,7 +14,6 @@ import io
 import random
 import re
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from msgspec import Meta
 
 from kibitz.apps.mcp.calls import Call, Pgn, Picture, PositionTool, Shelf, Tool
 from kibitz.apps.mcp.searches import annotated
-from kibitz.apps.web.positions import game_to_annotate
+from kibitz.apps.web.positions import game_to_annotate, san_line
 from kibitz.coach.puzzles.find import Hunt, Seeker, task_of
 from kibitz.coach.puzzles.formats import Puzzle, read_puzzles
 from kibitz.coach.repertoire import practised, read_repertoire
@@ -30,7 +29,7 @@ from kibitz.coach.tree import book_moves, moves_at, read_tree, tree_of_files, tr
 from kibitz.comment.annotate import Sides, Style
 from kibitz.comment.openings import opening_of
 from kibitz.core.errors import InputError, did_you_mean
-from kibitz.position.board import Board, Side
+from kibitz.position.board import Side
 from kibitz.position.notation import svg
 
 OWN = "own"
@@ -210,22 +209,13 @@ def puzzle_facts(puzzle: Puzzle) -> dict[str, Any]:
     return {
         "fen": board.fen(),
         "to_move": board.turn,
-        "solution": sans(board, puzzle.moves),
+        "solution": san_line(board, puzzle.moves),
         "score": puzzle.score,
         "rating": puzzle.rating,
         "themes": [*puzzle.themes],
         "game": puzzle.game,
         "opening": puzzle.opening,
     }
-
-
-def sans(board: Board, moves: Sequence[str]) -> list[str]:
-    """Moves in SAN."""
-    after, line = board.copy(history=False), []
-    for move in moves:
-        line.append(after.san(after.parse(move)))
-        after.push(move)
-    return line
 
 
 # --- resources ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import IO, Any
 
@@ -83,10 +83,10 @@ def _claim(board: Board) -> str:
     return "" if end is None else end.termination.text
 
 
-def san_line(board: Board, moves: tuple[Move, ...], most: int = LONGEST_VARIATION) -> list[str]:
+def san_line(board: Board, moves: Sequence[Move | str]) -> list[str]:
     """The moves of a line in SAN."""
     after, line = board.copy(history=False), []
-    for move in moves[:most]:
+    for move in moves[:LONGEST_VARIATION]:
         line.append(after.san(move))
         after.push(move)
     return line
