@@ -27,7 +27,7 @@ from kibitz.engine.levels import People
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import seconds_of
+from kibitz.position.pgn import move_number, seconds_of
 from kibitz.search.report import Score
 
 SERIOUS = 0.1  # points that a move costs, from which on it is a mistake (Lichess's limit)
@@ -313,8 +313,7 @@ def address(game: StoredGame, ply: int) -> str:
     if game.site == "lichess":
         return f"https://lichess.org/{game.site_id}{'/black' if game.side else ''}#{ply}"
     place = f"https://www.chess.com/game/{game.site_id}" if game.site == "chesscom" else ""
-    dots = "..." if ply % 2 else "."
-    return f"{place or f'{game.white} - {game.black}'}, move {ply // 2 + 1}{dots}"
+    return f"{place or f'{game.white} - {game.black}'}, move {move_number(ply)}"
 
 
 def conversions(games: Iterable[Played]) -> list[Conversion]:

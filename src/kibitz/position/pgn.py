@@ -436,6 +436,15 @@ class _Exporter(chess.pgn.StringExporter):
         self._marks = []
 
 
+def move_number(ply: int) -> str:
+    """What is written before the move after so many plies.
+
+    >>> move_number(0), move_number(23)
+    ('1.', '12...')
+    """
+    return f"{ply // 2 + 1}{'...' if ply % 2 else '.'}"
+
+
 def text_of(tree: chess.pgn.Game) -> str:
     """The PGN of a game; line breaks in tags become spaces."""
     return tree.accept(_Exporter(tree))

@@ -22,6 +22,7 @@ from kibitz.comment.judge import BETTER, WON, percent, value_of
 from kibitz.comment.words.languages import language_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board, Side
+from kibitz.position.pgn import move_number
 from kibitz.search.report import Report
 
 LONGEST = 140  # characters of a line, Lichess's limit
@@ -156,9 +157,8 @@ def _line(view: View) -> str:
     board = view.thought_of.copy()
     shown: list[str] = []
     for move in view.report.best.moves[:SHOWN_MOVES]:
-        number = f"{board.ply // 2 + 1}." if board.turn == "white" or not shown else ""
-        dots = ".. " if number and board.turn == "black" else " " if number else ""
-        shown.append(f"{number}{dots}{board.san(move)}")
+        number = f"{move_number(board.ply)} " if board.turn == "white" or not shown else ""
+        shown.append(f"{number}{board.san(move)}")
         board.push(move)
     return f"I expect {' '.join(shown)}."
 
@@ -178,8 +178,7 @@ def last_move_in_words(board: Board, engine: Engine) -> str:
     text = comment_on(engine, before, before.uci(move), language=language)
     if not text:
         return ""
-    dots = "." if before.turn == "white" else "..."
-    return f"{before.ply // 2 + 1}{dots} {language.notation(before.san(move))}: {text}"
+    return f"{move_number(before.ply)} {language.notation(before.san(move))}: {text}"
 
 
 COMMANDS = {

@@ -322,7 +322,7 @@ def _positions(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
 
 def _played(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
     """The positions of a file of games."""
-    from kibitz.position.pgn import BadGame, read_games
+    from kibitz.position.pgn import BadGame, move_number, read_games
 
     def skip(game: BadGame) -> None:
         skipped.append(str(game))
@@ -337,13 +337,9 @@ def _played(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
             if count > POSITIONS_AT_MOST:
                 fix = "give a file with fewer games"
                 raise InputError("more positions than one analysis takes", value=what, fix=fix)
-            played = _numbered(board, board.san(move))
+            played = f"{move_number(board.ply)} {board.san(move)}"
             board.push(move)
             yield board, played
-
-
-def _numbered(board: Board, san: str) -> str:
-    return f"{board.ply // 2 + 1}{'.' if board.turn == 'white' else '...'} {san}"
 
 
 def _watched(engine: Engine, board: Board, limits: Limits, stop: Stop, live: bool) -> Report:

@@ -17,6 +17,7 @@ from kibitz.comment.facts import Scene, captured_by, phase, played
 from kibitz.core.errors import KibitzError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
+from kibitz.position.pgn import move_number
 
 LENGTHS = ("oneMove", "short", "long", "veryLong")  # by the solver's moves
 LONGEST_MATE = 5  # that has a tag
@@ -224,8 +225,7 @@ def _hints(board: Board, solution: Move, puzzle: Puzzle) -> list[str]:
 
 def numbered(board: Board, move: Move) -> str:
     """A move with its number."""
-    dots = "." if board.turn == "white" else "..."
-    return f"{board.ply // 2 + 1}{dots}{board.san(move)}"
+    return f"{move_number(board.ply)}{board.san(move)}"
 
 
 def line_text(board: Board, moves: Sequence[str]) -> str:
