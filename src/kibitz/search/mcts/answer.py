@@ -141,7 +141,8 @@ def peers(rows: Rows) -> Rows:
     def certainty(row: MoveStatistics) -> tuple[int, tuple[int, int]]:
         return rank_of_move(row), grade_of(row.proof)
 
-    return [row for row in rows if certainty(row) == certainty(rows[0])]
+    first = certainty(rows[0])
+    return [row for row in rows if certainty(row) == first]
 
 
 def _drawn(
