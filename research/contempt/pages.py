@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from kibitz.arena.match.spec import Spec, parse_players
 from research.contempt.plan import Findings, Json
 from research.contempt.reasons import PHASES, RISK
 from research.contempt.study import Study
@@ -20,14 +21,19 @@ do make them. Which way of thinking wins most often from there: one that expects
 one that stops to look for better replies after a while (search-contempt), or one that expects
 what people really play?
 
-Kibitz played {games} games to find out. The giver of odds had White ({odds}) and looked at
+Kibitz played {games} games to find out. The giver had White, at odds of: {odds}. It looked at
 {nodes} positions for each move; a good program usually looks at millions. The opponents with the
 name Maia are networks that were trained on games of people of the rating that follows; each plays
-a move as often as such people do. All givers played the same openings.
+a move as often as such people do. All givers played the same openings:
+
+{ways}
 
 ## What came out
 
 {scores}
+
+Over the same openings, in points of 100, give or take what chance may do; a star stands where
+chance does not explain the difference:
 
 {comparisons}
 {why}
@@ -120,8 +126,9 @@ def journalist(plan: Study, findings: Findings) -> str:
         games=_games(findings),
         odds=", ".join(plan.odds),
         nodes=plan.nodes,
+        ways=_list([f"{spec.name} {_way(spec)}" for spec in parse_players([*plan.givers])]),
         scores=_scores(plan, findings),
-        comparisons="\n".join(map(_plainly, findings.more["comparisons"])),
+        comparisons=_plainly(findings.more["comparisons"]),
         why=habits if judged else "",
     )
 
@@ -160,6 +167,21 @@ def _games(findings: Findings) -> int:
     return sum(row["games"] for row in findings.facts)
 
 
+def _way(spec: Spec) -> str:
+    """How a giver searches, in words."""
+    search = spec.options.get("Search")
+    if spec.rule == "expectimax":
+        return "expects replies as often as people play them"
+    if "ScLimit" in spec.options:
+        return f"stops to look for better replies after {spec.options['ScLimit']} looks"
+    if search == "alphabeta":
+        return (
+            "expects the best replies and gives up early on other lines, as classical programs do"
+        )
+    own = "the best replies, and looks first at moves that people play"
+    return f"expects {own if 'maia' in spec.text.split(',')[0] else 'the best replies'}"
+
+
 def _tests(findings: Findings) -> str:
     lines = [
         [
@@ -195,15 +217,15 @@ def _scores(plan: Study, findings: Findings) -> str:
     return _markdown(["scores", *(f"{odds}, {name}" for odds, name in columns)], lines)
 
 
-def _plainly(row: Json) -> str:
-    """A comparison, for those who know no p-values."""
-    points, error = 100 * row["difference"], 100 * row["error"]
-    sure = "more than chance explains" if row["p_holm"] < SURE else "which may be chance"
-    direction = "more" if points >= 0 else "less"
-    return (
-        f"- Odds {row['odds']}, against {row['opponent']}: {row['giver']} makes {abs(points):.1f} "
-        f"points of 100 {direction} than {row['control']}, give or take {error:.1f}, {sure}."
-    )
+def _plainly(rows: Sequence[Json]) -> str:
+    """Comparisons, a line for each giver, for those who know no p-values."""
+    told: dict[str, list[str]] = {}
+    for row in rows:
+        star = " *" if row["p_holm"] < SURE else ""
+        difference = f"{100 * row['difference']:+.1f} ± {100 * row['error']:.1f}{star}"
+        about = told.setdefault(f"{row['giver']} less {row['control']}", [])
+        about.append(f"{difference} ({row['odds']}, {row['opponent']})")
+    return _list([f"{name}: {'; '.join(differences)}" for name, differences in told.items()])
 
 
 def _habits(plan: Study, findings: Findings) -> str:
@@ -216,7 +238,7 @@ def _habits(plan: Study, findings: Findings) -> str:
             for name in ("left", "given", "risks", "worked")
         ]
         left, given, risks, worked = means
-        lines.append([giver, f"{100 * left:.0f}", f"{100 * given:.0f}", f"{risks:.1f}"])
+        lines.append([giver, str(round(100 * left)), str(round(100 * given)), f"{risks:.1f}"])
         lines[-1].append(f"{worked:.1f}")
     headings = ("a game", "own moves cost", "opponents' errors give", "risks", "that pay off")
     return _markdown(headings, lines)

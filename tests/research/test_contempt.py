@@ -419,6 +419,7 @@ def test_the_same_games_make_the_same_bundle(
         text = first[f"out/{page}"].decode()
         assert f"{facts['comparisons'][0]['giver']}" in text
         assert len(text.split()) < 1000
+    assert "- b expects the best replies and gives up early" in first["out/journalist.md"].decode()
 
 
 def pgn_of(content: bytes) -> list[chess.pgn.Game]:
