@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import shlex
 import shutil
@@ -59,8 +58,8 @@ def match(
     header = setup.header()
     places = tuple(anywhere(work.folder, player) for player in header.players)
     header = msgspec.structs.replace(header, players=places)
-    digest = hashlib.sha256(msgspec.json.encode(header)).hexdigest()[:8]
-    with Journal(header, work.folder.root / "matches" / f"{name}-{digest}.jsonl") as journal:
+    path = work.folder.root / "matches" / f"{name}-{header.digest}.jsonl"
+    with Journal(header, path) as journal:
         work.begin("rate", work.generation, setup.games, len(journal.games))
         results = run(setup, journal, work.stop, lambda _: work.advance())
         decided = sprt is not None and sprt.verdict(results.pairs(0, 1)) is not None

@@ -6,6 +6,7 @@ A journal's first line says what match it is, every further line is one finished
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -64,6 +65,11 @@ class MatchHeader(msgspec.Struct, frozen=True, kw_only=True):
     openings: str  # digest of the list
     odds: bool = False  # the first player always has White
     format: str = "kibitz match 2"
+
+    @property
+    def digest(self) -> str:
+        """Digits for a file's name: another match has others."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:8]
 
 
 class Journal:

@@ -6,7 +6,6 @@ they have an error, too. A training's error is known from repeats only.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import statistics
@@ -117,8 +116,7 @@ def play(
         source=tuning.openings or f"random {RANDOM_PLIES}",
     )
     header = setup.header()
-    digest = hashlib.sha256(msgspec.json.encode(header)).hexdigest()[:8]
-    with Journal(header, path.with_stem(f"{path.stem}-{digest}")) as journal:
+    with Journal(header, path.with_stem(f"{path.stem}-{header.digest}")) as journal:
         return run(setup, journal, stop)
 
 
