@@ -1035,7 +1035,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "only",
         r"only good move|one good move|only move: all|has to be played: all|only move that"
-        r"|every check and capture|all that does is a mistake"
+        r"|no check and no capture is nearly"
         r"|\balone\b",
         lambda *_: True,
     ),

@@ -681,6 +681,12 @@ CASES: list[Figures] = [
             scene(QUIET, "Rd2", seen(0.05, "a2d2", second=-0.4), seen(-0.05)),
         ],
     ),
+    # It turns out to win.
+    (
+        grades.OnlyGood(0),
+        scene(QUIET, "Rd2", seen(0.05, "a2d2", second=-0.4), seen(-0.05)),
+        [scene(QUIET, "Rd2", seen(0.05, "a2d2", second=-0.4), seen(-0.7))],
+    ),
 ]
 
 
@@ -754,3 +760,18 @@ def test_that_a_better_move_stops_the_mate_is_said_first_and_once(level: Level) 
     chosen = select(scene(fen, "Nf6 Qxf7#", had, has), Memory(), level)
     (better,) = (claim for claim in chosen.claims if isinstance(claim, fault.Better))
     assert [type(claim) for claim in better.why] in ([fault.Prevents], [merit.Parries])
+
+
+def test_what_both_moves_do_is_no_reason_for_the_better_one() -> None:
+    fen = "4k3/8/8/8/3r4/2P1P3/8/4K3 w - - 0 1"
+    made = scene(fen, "cxd4", seen(0.5, "e3d4"), seen(0.0, "e8d7"))
+    other = scene(fen, "Kf2", seen(0.5, "e3d4"), seen(0.0, "e8d7"))
+    better = [select(one, Memory(), "club").better for one in (made, other)]
+    assert [tactic.TakesLoose(unit("rd4")) in claims for claims in better] == [False, True]
+
+
+def test_whoever_is_better_repeats_moves_to_win() -> None:
+    behind = PERPETUAL.replace("8/1q6", "1n6/1q6")
+    checks = scene(behind, "Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7")
+    told = [ideas.rescues(replace(checks, has=seen(value))) for value in (0.0, -0.6)]
+    assert [bool(claims) for claims in told] == [True, False]

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-import chess
-
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, step
 from kibitz.comment.claims.features import Feature
@@ -89,7 +88,7 @@ def _beats_next(scene: Scene) -> list[Claim]:
     had = scene.had
     if had is None or had.other is None or not had.other.line:
         return []
-    if scene.captured is not None and scene.captured.kind != chess.PAWN:
+    if scene.captured is not None:
         return []  # what it takes is plain to see
     beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
     return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
@@ -239,7 +238,10 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     """Why another move was better."""
     instead = scene.instead
     more = [claim for claim in outcomes.outcomes(instead) if _is_missed(claim, scene)]
-    better, avoids = _brief(reasons(instead, level, most, more)), fault.AvoidsLoss()
+    claims = [
+        claim for claim in reasons(instead, level, most, more) if not _is_shared(claim, scene)
+    ]
+    better, avoids = _brief(claims), fault.AvoidsLoss()
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
         parried = any(_parries(claim, prevents.reply) for claim in better)
@@ -250,6 +252,13 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
         better = [avoids] if avoids.proved(instead.searched_with(LAST_LOOK)) else []
     return better
+
+
+def _is_shared(claim: Claim, scene: Scene) -> bool:
+    """Whether what the better move does is done by the move made as well."""
+    rooms = (tactic.__name__, merit.__name__, changed.__name__)
+    done = isinstance(claim, Feature) or type(claim).__module__ in rooms
+    return done and claim.proved(scene)
 
 
 def _parries(claim: Claim, reply: Step) -> bool:

@@ -75,12 +75,12 @@ class OnlyGood(Claim):
     has: int | None = None  # see judge.standing; None: it is not said
 
     def proved(self, scene: Scene) -> bool:
-        """Both looks say so, and it is well inside its standing."""
-        if self.has is None:
-            return _is_only(scene)
-        clear = scene.had is not None and stands_clear(scene.had.value)
-        stands = scene.had is not None and standing(scene.had.value) == self.has
-        return clear and stands and _is_only(scene)
+        """Both looks say so, and it is well inside its standing, by what is seen after it, too."""
+        if self.has is None or scene.had is None or scene.has is None:
+            return self.has is None and _is_only(scene)
+        values = (scene.had.value, -scene.has.value)
+        stands = all(standing(value) == self.has for value in values)
+        return stands and stands_clear(scene.had.value) and _is_only(scene)
 
 
 def grade_of(scene: Scene) -> Grade | None:

@@ -240,16 +240,26 @@ def poisons(scene: Scene) -> list[Poisons]:
         look = scene.analysis.deeper(played(after, taker), LAST_LOOK)
         if look is None or not look.line or look.value + has.value < COSTS:
             continue
-        if not _wins_anyway(after, look.line[0]):
+        if not _wins_anyway(after, taker, look.line[0]):
             reply = step(played(after, taker), look.line[0])
             return [Poisons(piece, step(after, taker), reply)]
     return []
 
 
-def _wins_anyway(board: chess.Board, reply: chess.Move) -> bool:
-    """Whether a move wins if the side to move passes, too, so that no capture is to blame."""
+def _wins_anyway(board: chess.Board, taker: chess.Move, reply: chess.Move) -> bool:
+    """Whether something is won if the side to move passes, too, so that no capture is to blame.
+
+    An attack on the piece that takes is met by its capture, and counts only if the reply wins.
+    """
     rest = passed(board)
-    gain = force.gain(rest, reply) if rest is not None and reply in rest.legal_moves else None
+    if rest is None:
+        return False
+    best, gain = force.best(rest), force.gain(rest)
+    if gain is None or gain < LEAST_THREAT:
+        return False
+    if best is None or best.to_square != taker.from_square:
+        return True
+    gain = force.gain(rest, reply) if reply in rest.legal_moves else None
     return gain is not None and gain >= LEAST_THREAT
 
 
@@ -267,20 +277,29 @@ def _all_fail(board: chess.Board, moves: list[chess.Move]) -> bool:
 
 
 def rescues(scene: Scene) -> list[Draws]:
-    """A draw by stalemate, perpetual check or repetition for a side that is behind."""
-    return drawn(scene) if balance(scene.after, scene.mover) <= -BEHIND else []
+    """A draw by stalemate, perpetual check or repetition for a side that is behind.
+
+    Whoever is better all the same repeats moves to win.
+    """
+    better = scene.has is not None and -scene.has.value >= BETTER
+    return [] if better or balance(scene.after, scene.mover) > -BEHIND else drawn(scene)
 
 
 # --- plans ----------------------------------------------------------------------------------------
 
 
 def minority_attack(scene: Scene) -> Iterator[Feature]:
-    """The b-pawn goes to its fourth or fifth rank, beside the a-pawn alone, against three pawns."""
+    """The b-pawn goes to its fourth or fifth rank, beside the a-pawn alone, against three pawns.
+
+    Before a king on that wing it is another attack.
+    """
     board, white, by = scene.after, scene.mover, scene.piece
     rank = by.square >> 3 if white else 7 - (by.square >> 3)
     if by.kind != chess.PAWN or by.square & 7 != 1 or rank not in (3, 4) or scene.captured:
         return
     if phase(board) == "endgame" or scene.move.from_square & 7 != 1:
+        return
+    if (board.king(not white) or 0) & 7 <= 2:
         return
     wing = [chess.BB_FILES[file] & board.pawns for file in range(3)]
     own = [(pawns & board.occupied_co[white]).bit_count() for pawns in wing]
@@ -410,7 +429,7 @@ IDEA_FINDERS: dict[Finder, Weights] = {
     desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
     windmill: Weights(0.9, 0.92, 0.92, sharp=True, like="Discovers DoubleCheck Wins Nets"),
     quiet_killer: Weights(0.96, 0.96, 0.95, sharp=True, like="OnlyGood OnlyMove Wins Nets"),
-    quiet_only: Weights(0.4, 0.5, 0.52, sharp=True, like="quiet_killer"),
+    quiet_only: Weights(0.4, 0.5, 0.52, sharp=True, reason=False, like="quiet_killer"),
     bare_king: Weights(
         0.46, 0.46, 0.42, once=True, drawback=True, sharp=True, like="OpensKing opens_centre"
     ),

@@ -329,10 +329,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "windmill": ("starts a windmill: one discovered check after the other",),
     "quiet_killer.1": ("is a quiet move after which mate cannot be stopped",),
     "quiet_killer.0": ("is a quiet move that wins by force, though it takes nothing",),
-    "quiet_only": (
-        "is a quiet move, where every check and capture is a mistake",
-        "takes nothing and gives no check, as all that does is a mistake",
-    ),
+    "quiet_only": ("is a quiet move: no check and no capture is nearly as good",),
     "bare_king": ("attacks a king without a pawn beside or before it",),
     "Fails": ("is better than {step}, which fails to {reply}",),
     "Poisons": (

@@ -411,10 +411,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "windmill": ("setzt eine Zwickmühle in Gang: ein Abzugsschach nach dem anderen",),
     "quiet_killer.1": ("ist ein stiller Zug, nach dem das Matt nicht mehr zu verhindern ist",),
     "quiet_killer.0": ("ist ein stiller Zug, der forciert gewinnt, obwohl er nichts schlägt",),
-    "quiet_only": (
-        "ist ein stiller Zug, wo jedes Schach und jedes Schlagen ein Fehler ist",
-        "schlägt nichts und gibt kein Schach, denn was das tut, ist ein Fehler",
-    ),
+    "quiet_only": ("ist ein stiller Zug: kein Schach und kein Schlagen ist annähernd so gut",),
     "bare_king": ("greift einen König an, neben und vor dem kein eigener Bauer steht",),
     "Fails": ("ist besser als {step}, denn darauf folgt {reply}",),
     "Poisons": (
