@@ -775,3 +775,9 @@ def test_whoever_is_better_repeats_moves_to_win() -> None:
     checks = scene(behind, "Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7")
     told = [ideas.rescues(replace(checks, has=seen(value))) for value in (0.0, -0.6)]
     assert [bool(claims) for claims in told] == [True, False]
+
+
+def test_to_win_back_what_was_taken_is_no_gain() -> None:
+    fen = "r2qr1k1/pp1bb1p1/n6p/3n1p2/7B/P1NQ1N1P/1PB2PP1/R4RK1 w - - 0 18"
+    back = scene(fen, "(Nxd5) Bxh4 Nxh4 Qxh4 b4 Rad8 Rad1 Kh8 Qc3 Bc8")
+    assert outcomes.outcome(back) == []

@@ -113,7 +113,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
 def _reference(scene: Scene) -> tuple[chess.Board, int]:
     """A position that a gain is counted from, and how many pawns the mover was ahead there.
 
-    Where the other side has just taken, that is before it did, with what that was to win.
+    Where the other side has just taken, that is before it did: to win that back is no gain.
     """
     before = scene.before
     if scene.last_took is None:
@@ -122,7 +122,7 @@ def _reference(scene: Scene) -> tuple[chess.Board, int]:
         return before, _settled(before)
     earlier = before.copy(stack=1)
     earlier.pop()
-    return earlier, -_settled(earlier)
+    return earlier, balance(earlier, scene.mover)
 
 
 def _settled(board: chess.Board) -> int:
