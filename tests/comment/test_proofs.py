@@ -23,7 +23,7 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, captured_by
 from kibitz.comment.judge import Evaluation, Label
-from kibitz.comment.select import LEVELS, Level, Memory
+from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed
 from kibitz.comment.selection import select
 from kibitz.search.report import Score
 from tests.comment.looks import judged_by, seen_by
@@ -781,3 +781,15 @@ def test_to_win_back_what_was_taken_is_no_gain() -> None:
     fen = "r2qr1k1/pp1bb1p1/n6p/3n1p2/7B/P1NQ1N1P/1PB2PP1/R4RK1 w - - 0 18"
     back = scene(fen, "(Nxd5) Bxh4 Nxh4 Qxh4 b4 Rad8 Rad1 Kh8 Qc3 Bc8")
     assert outcomes.outcome(back) == []
+
+
+def test_the_next_best_move_is_named_where_a_deeper_look_agrees() -> None:
+    best, other = seen(0.5, "a2d2"), seen(0.2, "a2c2")
+    claim = outlook.BeatsNext(Step(chess.Move.from_uci("a2c2"), "1.Rc2"))
+
+    def told(look: Evaluation) -> bool:
+        made = scene(QUIET, "Rd2", replace(best, other=other), seen(-0.5))
+        return is_confirmed(claim, replace(made, analysis=seen_by(lambda _board, _times: look)))
+
+    assert told(replace(best, other=other))
+    assert not told(replace(other, other=best))

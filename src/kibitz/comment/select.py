@@ -76,7 +76,7 @@ MUST_PAY = (
 )
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # What depends on a search is proved again by a deeper one.
-JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
+JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove, outlook.BeatsNext)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
