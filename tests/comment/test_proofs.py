@@ -793,3 +793,9 @@ def test_the_next_best_move_is_named_where_a_deeper_look_agrees() -> None:
 
     assert told(replace(best, other=other))
     assert not told(replace(other, other=best))
+
+
+def test_a_knight_for_a_bishop_is_no_gain() -> None:
+    fen = "6k1/1p3ppp/2n5/4p3/B7/5N2/5PPP/6K1 w - - 0 1"
+    line = scene(fen, "Bxc6 bxc6 Nxe5 f6 Nd3 Kf7 Kf1 Ke7", has=seen(-0.5))
+    assert outcomes.outcome(line) == [outcomes.ComesOut((1,), (), "1...bxc6 2.Nxe5")]

@@ -6,6 +6,7 @@ What is said holds at the end of the line, where nothing hangs any more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed
+from kibitz.comment.claims.features import MINOR, Kinds
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, listed
 from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, played, units
 from kibitz.comment.judge import WON
@@ -103,11 +105,22 @@ def outcome(scene: Scene) -> list[ComesOut]:
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
     if theirs is not None and own is not None:
         common = theirs & own
-        won, lost = listed(theirs - common), listed(own - common)
+        won, lost = _without_trade(listed(theirs - common), listed(own - common))
         worth = sum(map(_centipawns, won)) - sum(map(_centipawns, lost))
         if len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
             return [ComesOut(won, lost, line)]
     return [ComesOut((), (), line)] if gain > 1 else []
+
+
+def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
+    """What both sides lose, but for a knight that was traded for a bishop."""
+    minors = [next((kind for kind in kinds if kind in MINOR), 0) for kinds in (won, lost)]
+    if not all(minors):
+        return won, lost
+    mine, theirs = (
+        Counter(kinds) - Counter([minor]) for kinds, minor in zip((won, lost), minors, strict=True)
+    )
+    return listed(mine), listed(theirs)
 
 
 def _reference(scene: Scene) -> tuple[chess.Board, int]:
