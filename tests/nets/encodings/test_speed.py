@@ -21,5 +21,5 @@ def test_every_layout_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_nothing_to_measure_is_refused() -> None:
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="--batch: 0; give 1 or more"):
         encoding(batch=0)
