@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,15 @@ def slowly_in_comment(line: str, inside: bool) -> bool:
 @given(st.text("{};%a ", max_size=12), st.booleans())
 def test_comments_end_where_they_end(line: str, inside: bool) -> None:
     assert in_comment(line, inside) == slowly_in_comment(line, inside)
+
+
+def test_games_without_an_empty_line_between_them_are_cut() -> None:
+    text = lichess_like(20)
+    glued = re.sub(r"\n\n(?=\[Event )", "\n", text)
+    assert glued.count("\n") == text.count("\n") - 19
+    pieces = [lines for _, lines in whole_games(glued.splitlines(keepends=True), 0)]
+    assert [lines[0][:7] for lines in pieces] == ["[Event "] * 20
+    assert choose(glued, GameFilter(rating=2000)).kept == choose(text, GameFilter(rating=2000)).kept
 
 
 def test_nothing_of_a_text_is_lost() -> None:

@@ -6,7 +6,7 @@ import io
 import random
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,6 +35,7 @@ from kibitz.position.pgn import (
     write_games,
 )
 from kibitz.position.reading import pieces_of
+from kibitz.position.regular import MainLine
 
 TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
 
@@ -635,3 +636,40 @@ def test_a_variation_that_is_never_closed_is_a_fault(moves: str, first: str) -> 
     games = list(read_games(io.StringIO(f'{moves}\n\n[Event "b"]\n\n1. c4 *\n'), bad.append))
     assert [game.tree.end().ply() for game in games] == [1]
     assert [f"begins with {first} is never closed" in str(fault) for fault in bad] == [True]
+
+
+GLUED = """\
+[White "a"]
+[Result "1-0"]
+
+1. e4 {a comment
+[White "in a comment"]
+ends} e5 (1... c5
+2. Nf3) 2. Nf3 1-0
+[White "b"]
+[Result "0-1"]
+1. d4 d5 0-1
+{between the games}
+[White "c"]
+
+1. c4 *
+"""
+
+
+@pytest.mark.parametrize("read", [read_games, read_main_lines])
+def test_tags_begin_a_game_without_an_empty_line(
+    read: Callable[..., Iterator[Game | MainLine]],
+) -> None:
+    bad: list[BadGame] = []
+    games = list(read(io.StringIO(GLUED), bad.append))
+    tags = [game.tree.headers if isinstance(game, Game) else game.tags for game in games]
+    assert [names["White"] for names in tags] == ["a", "b", "c"]
+    assert not bad
+
+
+def test_no_tag_of_glued_games_is_lost_where_one_is_bad() -> None:
+    bad: list[BadGame] = []
+    text = GLUED.replace("1. d4 d5", "1. d4 d9")
+    games = list(read_games(io.StringIO(text), bad.append))
+    assert [game.tree.headers["White"] for game in games] == ["a", "c"]
+    assert [(fault.number, fault.line) for fault in bad] == [(2, 8)]

@@ -307,22 +307,21 @@ def pace_of(control: str) -> Pace | None:
 def whole_games(lines: Iterable[str], characters: int) -> Iterator[tuple[int, list[str]]]:
     """Lines of whole games, at least so many characters, with the number of the first; from 1.
 
-    A cut is made before a tag that follows moves and an empty line, and is in no comment. What has
-    no such place for too long is cut anywhere, so that memory has an end. There is always a last
-    piece, which may be empty.
+    A cut is made before a tag that follows moves, and is in no comment. What has no such place for
+    too long is cut anywhere, so that memory has an end. There is always a last piece, which may be
+    empty.
     """
     piece: list[str] = []
     size, first = 0, 1
-    inside = moves = blank = False
+    inside = moves = False
     for number, line in enumerate(lines, start=1):
         tag = line.startswith("[") and not inside
-        if (tag and blank and moves and size >= characters) or size >= max(LONGEST, characters):
+        if (tag and moves and size >= characters) or size >= max(LONGEST, characters):
             yield first, piece
             piece, size, first = [], 0, number
         piece.append(line)
         size += len(line)
-        blank = not line.strip()
-        moves = not tag and (moves or not blank)  # tags may have empty lines between them
+        moves = not tag and (moves or bool(line.strip()))  # tags may have empty lines between them
         inside = inside if tag else in_comment(line, inside)
     yield first, piece
 

@@ -138,6 +138,7 @@ class Lines:
         self._unclosed = 0  # of the lines ahead, the first so many have no }
         self._read = before  # lines of the file
         self._in_comment = False  # after the lines that were taken
+        self._in_moves = False  # whether one of them has moves
         self.taken: list[str] = []  # what was read of the game
         self.swallows = False  # whether a comment of the game goes on into the next game
 
@@ -149,11 +150,16 @@ class Lines:
     def begin(self) -> None:
         """Begin a game with the next line."""
         self.taken.clear()
-        self._in_comment = self.swallows = False
+        self._in_comment = self._in_moves = self.swallows = False
 
     def readline(self) -> str:
-        """The next line, or a piece of it; empty at the end of the text, and of a torn game."""
+        """The next line, or a piece of it; empty at the end of the text, and of a game.
+
+        A game ends, for python-chess, at an empty line after its moves; here at a tag, too.
+        """
         line = self._peek()
+        if self._in_moves and not self._in_comment and TAG.match(line):
+            return ""
         if self._in_comment and self._begins_game(line):
             self.swallows = True
             return ""
@@ -164,6 +170,7 @@ class Lines:
             self._unclosed = max(0, self._unclosed - 1)
             self._read += line.endswith("\n")
             self.taken.append(line)
+            self._in_moves = self._in_moves or has_moves(line, self._in_comment)
             self._in_comment = ends_in_comment(line, self._in_comment)
         return line
 
@@ -249,6 +256,15 @@ class Lines:
             empty = not self._peek().strip()
             if not self.readline():
                 return
+
+
+def has_moves(line: str, inside: bool) -> bool:
+    """Whether anything but tags and comments is on a line; `inside`: it begins in a comment."""
+    if inside:
+        line = line.partition("}")[2]
+    elif line.startswith("%") or TAG.match(line.lstrip("\ufeff")):
+        return False
+    return bool(_COMMENT.sub("", line).strip())
 
 
 def ends_in_comment(line: str, inside: bool) -> bool:
