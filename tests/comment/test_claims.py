@@ -85,6 +85,21 @@ def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed:
     assert is_confirmed(Wins((5,), ()), one) is confirmed
 
 
+@pytest.mark.parametrize(
+    ("follow", "falls"),
+    [
+        ("Kh7 Bxf8 Bxf8 Nfxe5 dxe5 Nxe5", True),
+        ("Re8 Bxd6 Qd8 Nfxe5 Nxe5 Nxe5", False),  # pawns are given instead
+    ],
+)
+def test_a_piece_is_named_only_if_the_deeper_line_has_it_fall(follow: str, falls: bool) -> None:
+    fen = "r1b2rk1/ppqn1pb1/2pp2pp/4p2n/2NPP2B/2PB1N1P/PP3PP1/1R1Q1RK1 w - - 6 13"
+    plain = scene(UNSEARCHED, fen, "Be7", *follow.split())
+    seen = always(Evaluation(Score("cp", 0), 0.0, plain.follow))
+    one = replace(plain, analysis=seen_by(seen))
+    assert Wins((4,), (3,)).falls(one) is falls
+
+
 @pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
 def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
     follow: str, confirmed: bool

@@ -799,3 +799,20 @@ def test_a_knight_for_a_bishop_is_no_gain() -> None:
     fen = "6k1/1p3ppp/2n5/4p3/B7/5N2/5PPP/6K1 w - - 0 1"
     line = scene(fen, "Bxc6 bxc6 Nxe5 f6 Nd3 Kf7 Kf1 Ke7", has=seen(-0.5))
     assert outcomes.outcome(line) == [outcomes.ComesOut((1,), (), "1...bxc6 2.Nxe5")]
+
+
+def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
+    line = ["Nb5", "Kf8", "Nc7", "Kg7", "Nxa8", "Kf6"]
+    made = scene(FORKS, " ".join(line), has=seen(-0.9))
+    claim = outcomes.ComesOut((4,), (), "1...Kf8 2.Nc7 Kg7 3.Nxa8")
+
+    def told(*answer: str) -> bool:
+        def look(board: chess.Board, _times: int) -> Evaluation:
+            expected = answer if board.fen() == made.after.fen() else ()
+            return seen(-0.5, *expected)
+
+        return is_confirmed(claim, replace(made, analysis=seen_by(look)))
+
+    assert told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "e1e2")
+    assert not told("e8d7", "b5c3", "a8h8", "e1e2", "h8h3", "c3d5")
+    assert outcomes.outcome(made) == [claim]

@@ -198,3 +198,14 @@ def test_castling_is_lost_whatever_takes(fen: str, lines: tuple[str, ...], aim: 
     assert first is not None
     assert first.aim == "castling"
     assert (found.aim if found else "") == aim
+
+
+# The queen takes the knight after its check, or goes on with something else.
+CHECKED = "5rk1/6b1/3p2p1/R3n3/2p5/2B2PqP/1P1QB1P1/6K1 w - - 3 35"
+FOLLOWS = "Kh7 Qxc4 Rxf3 Rh5+ gxh5 Qe4+ Kh8 Qxf3 Qxf3 gxf3 Bf6"
+
+
+def test_what_a_check_wins_back_is_not_sacrificed() -> None:
+    assert sacrifice(scene(CHECKED, f"Bxc4+ Nxc4 Qd5+ {FOLLOWS}")) is None
+    kept = "Bxc4+ Nxc4 Qd5+ Kh7 Ra7 Ne3 Qe4 Rf5 Qe7 Rf7"
+    assert sacrifice(scene(CHECKED, kept)) is not None

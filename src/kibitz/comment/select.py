@@ -259,8 +259,11 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         return deep is scene or fault.AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)
-    if isinstance(claim, merit.Wins) and not (lasts(scene.deeper) and stays_won(scene)):
-        return False
+    if isinstance(claim, outcomes.ComesOut):
+        return claim.is_kept(scene)
+    if isinstance(claim, merit.Wins):
+        kept = lasts(scene.deeper) and stays_won(scene) and claim.falls(scene)
+        return kept and claim.proved(scene.deeper)
     return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
 
 

@@ -73,6 +73,14 @@ class Wins(Claim):
         plain = len(self.won) <= 2 and len(self.lost) <= 1
         return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
 
+    def falls(self, scene: Scene) -> bool:
+        """Whether deeper searches, too, expect the named pieces to fall, and not others."""
+        line = scene.analysis.expected(scene.after)
+        lost = (
+            None if line is None else gone(scene.start, played(scene.after, *line), not scene.mover)
+        )
+        return lost is None or not Counter(self.won) - lost
+
 
 def gain_of(scene: Scene) -> int:
     """Centipawns a move wins by force, of an exchange as a whole; -1 if unknown."""

@@ -16,13 +16,14 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.features import MINOR, Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, listed
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, keeps_more, listed
 from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, played, units
 from kibitz.comment.judge import WON
 
 LONGEST = 13  # plies of a line, the move itself included
 SHOWN = 7  # plies of it that are shown
 FAR_GAIN = 3  # pawns' worth, from which on more moves than are shown may lead to it
+LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SHELTER = 2  # ranks before a king in which pawns shelter it
 NEARLY = 2  # squares that a pawn that runs has left to go
 PERPETUAL = 3  # checks in a row that end where they began, at least
@@ -88,13 +89,20 @@ class ComesOut(Claim):
         """
         return self in outcome(scene)
 
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a long look at the position after the move ends with as much, too."""
+        gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
+        least = gain // 100 if self.won else LEAST_UNNAMED
+        had = max(_reference(scene)[1] + least - 1, balance(scene.start, scene.mover))
+        return keeps_more(scene.after, scene, had, LAST_LOOK)
+
 
 def outcome(scene: Scene) -> list[ComesOut]:
-    """What the line wins, if it does."""
+    """What the line wins, if it does; what only makes up for a recent loss is no gain."""
     boards, white = positions(scene), scene.mover
     base, had = _reference(scene)
     gain = balance(boards[-1], white) - had
-    if len(boards) < 4 or gain < 1:
+    if len(boards) < 4 or gain < 1 or balance(boards[-1], white) <= balance(scene.start, white):
         return []
     plies = len(boards) - 1
     while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
@@ -109,7 +117,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
         worth = sum(map(_centipawns, won)) - sum(map(_centipawns, lost))
         if len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
             return [ComesOut(won, lost, line)]
-    return [ComesOut((), (), line)] if gain > 1 else []
+    return [ComesOut((), (), line)] if gain >= LEAST_UNNAMED else []
 
 
 def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:

@@ -134,7 +134,8 @@ def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
     if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
         material = _given(scene)
         if material is not None:
-            return _with_aim(scene, piece, *material)
+            offer = _with_aim(scene, piece, *material)
+            return offer if offer.later or not _is_checked_back(scene) else None
     offers = (_offered(scene, take) for take in _takes(scene))
     return next((offer for offer in offers if offer is not None), None)
 
@@ -243,6 +244,17 @@ def _is_behind(scene: Scene) -> bool:
     if _is_trade(scene):
         return False
     return max(balance(board, scene.mover) for board in behind) < _least(scene)
+
+
+def _is_checked_back(scene: Scene) -> bool:
+    """Whether checks, each right after the other, win back what was given."""
+    boards, had = scene.boards, balance(scene.before, scene.mover)
+    for check, later in zip(boards[3::2], boards[5::2], strict=False):
+        if not check.is_check():
+            return False
+        if balance(later, scene.mover) >= had:
+            return True
+    return False
 
 
 def _is_trade(scene: Scene) -> bool:
