@@ -1025,6 +1025,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
     ("answer", ANSWER, lambda at, _: at.played is None),
+    ("wins back", r"\bwins back material", lambda *_: True),
     (
         "wins",
         r"comes out .* ahead|comes to win|\b(?:wins|nets|gains)\b"
@@ -1418,6 +1419,14 @@ def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float)
     return slack > 0 and judge.value(at.after, at.mover, nodes, None) >= WINNING
 
 
+def judged_back(judge: Judge, at: At, _: str, __: str, nodes: int, _slack: float) -> bool:
+    """The engine's line leaves the mover with more than before the move."""
+    board, had = at.after.copy(), material(at.before, at.mover)
+    for move in judge.expected(at.after, nodes):
+        board.push(move)
+    return material(board, at.mover) > had
+
+
 def judged_avoids(judge: Judge, at: At, _: str, __: str, nodes: int, _slack: float) -> bool:
     """The engine's line does not end with less material for the mover than there was."""
     if at.after.is_game_over():
@@ -1570,6 +1579,7 @@ JUDGED = {
     "score": judged_score,
     "mate": judged_mate,
     "wins": judged_wins,
+    "wins back": judged_back,
     "avoids": judged_avoids,
     "parry": judged_parry,
     "threat": judged_threat,

@@ -25,6 +25,7 @@ from kibitz.comment.facts import Scene, Unit, captured_by
 from kibitz.comment.judge import Evaluation, Label
 from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed
 from kibitz.comment.selection import select
+from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
 from tests.comment.looks import judged_by, seen_by
 
@@ -816,3 +817,17 @@ def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
     assert told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "e1e2")
     assert not told("e8d7", "b5c3", "a8h8", "e1e2", "h8h3", "c3d5")
     assert outcomes.outcome(made) == [claim]
+
+
+@pytest.mark.parametrize(("earlier", "back"), [("Be5 Ke2 Bxh2 Kd1 Bg1", True), ("Be5", False)])
+def test_what_makes_up_for_a_recent_loss_wins_back(earlier: str, back: bool) -> None:
+    board = chess.Board("r3k2b/8/8/8/3N4/8/7R/4K3 b - - 0 1")
+    for san in earlier.split():
+        board.push_san(san)
+    after = board.copy()
+    moves = [after.push_san(san) for san in ["Nb5", "Kf8", "Nc7", "Kg7", "Nxa8", "Kf6"]]
+    made = Scene(board, moves[0], tuple(moves[1:]))
+    told = outcomes.outcome(made)
+    assert [(claim.back, claim.won) for claim in told] == [(back, () if back else (4,))]
+    text = Speaker().sentence_of(made, told[0])
+    assert ("wins back material" in text) is back

@@ -81,6 +81,7 @@ class ComesOut(Claim):
     won: tuple[int, ...]  # kinds of pieces; empty: it is not told which
     lost: tuple[int, ...]
     line: str = ""  # until then
+    back: bool = False  # it only makes up for what was lost lately
 
     def proved(self, scene: Scene) -> bool:
         """It is so from some position of the line to its calm end, by these pieces.
@@ -93,16 +94,17 @@ class ComesOut(Claim):
         """Whether a long look at the position after the move ends with as much, too."""
         gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
         least = gain // 100 if self.won else LEAST_UNNAMED
-        had = max(_reference(scene)[1] + least - 1, balance(scene.start, scene.mover))
+        had = _reference(scene)[1] + least - 1
+        had = had if self.back else max(had, balance(scene.start, scene.mover))
         return keeps_more(scene.after, scene, had, LAST_LOOK)
 
 
 def outcome(scene: Scene) -> list[ComesOut]:
-    """What the line wins, if it does; what only makes up for a recent loss is no gain."""
+    """What the line wins, if it does; what only makes up for a recent loss wins back."""
     boards, white = positions(scene), scene.mover
     base, had = _reference(scene)
     gain = balance(boards[-1], white) - had
-    if len(boards) < 4 or gain < 1 or balance(boards[-1], white) <= balance(scene.start, white):
+    if len(boards) < 4 or gain < 1:
         return []
     plies = len(boards) - 1
     while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
@@ -110,6 +112,8 @@ def outcome(scene: Scene) -> list[ComesOut]:
     if plies > SHOWN and gain < FAR_GAIN:
         return []
     line = _told(scene, plies)
+    if balance(boards[-1], white) <= balance(scene.start, white):
+        return [ComesOut((), (), line, back=True)] if gain >= LEAST_UNNAMED else []
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
     if theirs is not None and own is not None:
         common = theirs & own

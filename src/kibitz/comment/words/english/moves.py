@@ -89,6 +89,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "ComesOut.for.line": ("wins {won} for {lost}: {line}",),
     "ComesOut.exchange": ("wins the exchange in the line that follows",),
     "ComesOut.exchange.line": ("wins the exchange: {line}",),
+    "ComesOut.back": ("wins back material in the line that follows",),
+    "ComesOut.back.line": ("wins back material: {line}",),
     "ComesOut.some": ("wins material in the line that follows",),
     "ComesOut.some.line": ("wins material: {line}",),
     "MatesLater": ("forces mate in {moves} at most", "leads to mate in {moves} at most"),

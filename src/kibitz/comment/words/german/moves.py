@@ -129,6 +129,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "ComesOut.for.line": ("gewinnt {won:den} für {lost:den}: {line}",),
     "ComesOut.exchange": ("gewinnt in der Folge die Qualität",),
     "ComesOut.exchange.line": ("gewinnt die Qualität: {line}",),
+    "ComesOut.back": ("gewinnt in der Folge Material zurück",),
+    "ComesOut.back.line": ("gewinnt Material zurück: {line}",),
     "ComesOut.some": ("gewinnt in der Folge Material",),
     "ComesOut.some.line": ("gewinnt Material: {line}",),
     "MatesLater": (
