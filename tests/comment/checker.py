@@ -16,7 +16,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -1078,7 +1078,7 @@ RULES = [(kind, re.compile(form), rule) for kind, form, rule in [*STATEMENTS, *I
 NAMES_A_MOVE = re.compile(
     r"answer|trouble is|have been mate|possible now|runs into|[Tt]his allows|takes it$|^ follows"
     r"|has it back|Better was|right move was|(?:was|were) (?:better|possible|the move)"
-    r"|miss(?:es|ed) |could have|should have|There was"
+    r"|miss(?:es|ed) |could have|should have|There was|better than|preferred to|fails to"
 )
 REFUTES = (
     r"answer|trouble|After|leads to a score|This allows|runs into|guard away|no longer guards"
@@ -1105,11 +1105,14 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             earlier = sentence[: found.start()]
             threat = re.search(
                 "threatens|threat of|sets up|creates|makes|rules out|not allow|no room|stops|saves"
-                "|better than",
+                "|better than|preferred to",
                 earlier,
             )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))
-            if other is not None and other.move != own.move and not threat:
+            beaten = re.search("(?:better than|preferred to) $", earlier)
+            if other is not None and beaten:
+                yield sentence, replace(own, played=other.move), "#better"
+            elif other is not None and other.move != own.move and not threat:
                 other.played = own.move
                 yield sentence, other, "#better"
             elif reply is not None and number == 0 and re.search(REFUTES, sentence):

@@ -9,7 +9,7 @@ import chess.pgn
 import pytest
 
 from kibitz.comment.words.english.mistakes import TURNS
-from tests.comment.checker import At, Count, Judge, judged_sacrifice, read_game
+from tests.comment.checker import At, Count, Judge, judged_sacrifice, read_game, statements
 from tests.comment.stories import sentences
 
 STORY = (
@@ -121,3 +121,13 @@ def test_an_offer_is_judged_by_its_acceptance(accepting: int, true: bool) -> Non
 @pytest.mark.parametrize("phrase", [phrase for phrases in TURNS.values() for phrase in phrases])
 def test_the_words_for_a_turn_of_the_game_are_understood(phrase: str) -> None:
     false_in(STORY, phrase.format(mover="White", other="Black"))
+
+
+@pytest.mark.parametrize("words", ["to be preferred to 5.Bxf7+", "better than 5.Bxf7+, the next"])
+def test_the_move_made_is_the_one_that_is_preferred(words: str) -> None:
+    game = chess.pgn.read_game(io.StringIO(GAME.format(story="", comment=f"5.Nxf7 is {words}.")))
+    assert game is not None
+    node = next(node for node in game.mainline() if node.san() == "Nxf7")
+    better = [at for _, at, clause in statements(node) if clause == "#better"]
+    pairs = [(at.before.san(at.move), at.before.san(at.played)) for at in better if at.played]
+    assert pairs == [("Nxf7", "Bxf7+")]
