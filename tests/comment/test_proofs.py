@@ -803,9 +803,9 @@ def test_a_knight_for_a_bishop_is_no_gain() -> None:
 
 
 def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
-    line = ["Nb5", "Kf8", "Nc7", "Kg7", "Nxa8", "Kf6"]
-    made = scene(FORKS, " ".join(line), has=seen(-0.9))
-    claim = outcomes.ComesOut((4,), (), "1...Kf8 2.Nc7 Kg7 3.Nxa8")
+    line = "Nb5 Kf8 Nc7 Kg7 Nxa8 Kf6 bxc5 Ke7"
+    made = scene("r3k3/8/8/2p5/1P1N4/8/8/4K3 w - - 0 1", line, has=seen(-0.9))
+    claim = outcomes.ComesOut((4, 1), (), "1...Kf8 2.Nc7 Kg7 3.Nxa8 Kf6 4.bxc5")
 
     def told(*answer: str) -> bool:
         def look(board: chess.Board, _times: int) -> Evaluation:
@@ -814,7 +814,8 @@ def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
 
         return is_confirmed(claim, replace(made, analysis=seen_by(look)))
 
-    assert told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "e1e2")
+    assert told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "b4c5")
+    assert told("e8f8", "b5c7", "f8g7", "c7a8", "c5c4", "a8b6")  # it may cost a pawn
     assert not told("e8d7", "b5c3", "a8h8", "e1e2", "h8h3", "c3d5")
     assert outcomes.outcome(made) == [claim]
 

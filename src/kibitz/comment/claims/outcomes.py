@@ -91,10 +91,10 @@ class ComesOut(Claim):
         return self in outcome(scene)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether a long look at the position after the move ends with as much, too."""
+        """Whether a long look, too, ends with the gain, or all of it but a pawn."""
         gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
         least = gain // 100 if self.won else LEAST_UNNAMED
-        had = _reference(scene)[1] + least - 1
+        had = _reference(scene)[1] + max(0, least - 2)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
         return keeps_more(scene.after, scene, had, LAST_LOOK)
 
