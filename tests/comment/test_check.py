@@ -60,6 +60,7 @@ CASES = [
     (SCHOLAR, "White threatens Bxf7+.", "true"),
     (SPANISH, "White threatens Nxe5.", "not checkable"),  # it loses the knight for a pawn
     (SCHOLAR, "White threatens Nxf7.", "false"),
+    ("8/8/8/8/5Q2/8/5K2/7k b - - 0 1", "White threatens Qh6#.", "not checkable"),  # stalemate
     (SPANISH, "After 3...Nxe4 White is in check.", "false"),  # no such move
     (SPANISH, "After 3...a6 4.Bxc6 the bishop on c6 attacks the king on e8.", "false"),
     (SPANISH, "After 3...a6 4.Bxc6 dxc6 Black has the bishop pair.", "true"),

@@ -125,6 +125,25 @@ def test_what_is_wrong_takes_one_line(
     assert len(error.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("fen", "move", "said"),
+    [
+        ("5Q2/8/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4", "Stalemate: Black to move"),
+        ("8/8/8/8/8/7k/7p/4b2K b - - 0 1", "Bf2", "Stalemate: White to move"),
+        ("7k/8/6K1/8/8/8/8/1Q6 w - - 0 1", "Qf5", "1.Qb8#"),
+        ("6k1/5ppp/8/8/8/8/r4PPP/1R4K1 w - - 0 1", "Rb5", "1...Ra1+ begins a mate in 2"),
+    ],
+)
+def test_the_end_by_the_rules_and_mates_are_told(
+    fen: str, move: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["comment", "--fen", fen, "--move", move, "--nodes", "2000"]) == 0
+    told = capsys.readouterr().out
+    assert said in told
+    assert "threatens" not in told
+    assert "it is mate in" not in told
+
+
 def test_a_mate_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     fen = "4rkr1/4p1p1/8/8/8/8/8/4K2R w K - 0 1"
     assert main(["comment", "--fen", fen, "--move", "O-O", "--nodes", "0"]) == 0

@@ -92,6 +92,8 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("escape_square", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
     ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
     ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", ["Kd4"]),
+    ("opposition", "3k4/3P4/4K3/8/8/8/8/8 w - - 0 1", ["Kd6"]),  # stalemate
+    ("opposition", "8/8/8/8/8/1k1p4/3K4/8 b - - 0 1", ["Kb2"]),  # and the pawn falls
     ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e6"]),
     ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", ["Bf3"]),
     ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),

@@ -183,6 +183,12 @@ CASES: list[Figures] = [
         scene("3r2k1/5ppp/8/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2"),
         [scene("3r2k1/5pp1/7p/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2")],
     ),
+    # It is stalemate: nobody moves any more.
+    (
+        merit.Threatens(Step(chess.Move.from_uci("f4h6"), "2.Qh6#"), None),
+        scene("5Q2/p7/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4"),
+        [scene("5Q2/8/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4")],
+    ),
     (
         ideas.Springs("Fool's Mate"),
         scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2", "Qh4#"),
@@ -585,11 +591,15 @@ CASES: list[Figures] = [
         scene("8/6k1/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kf7 Kd2 Ke7 Kd3"),
         [scene("4k3/8/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kd7 Kd2 Kc7 Kc3")],
     ),
-    # The king moves out of check, or castles.
+    # The king moves out of check, or castles, or only a rook moves.
     (
         outcomes.Uncastles("1...Kf7"),
         scene(RIGHTS, "Qe4+ Kf7 Qf3+ Ke7 Kd2 Rhb8"),
-        [scene(RIGHTS, "Qd3 O-O Kd2 Rab8"), scene(RIGHTS.replace("kq", "-"), "Qe4+ Kf7")],
+        [
+            scene(RIGHTS, "Qd3 O-O Kd2 Rab8"),
+            scene(RIGHTS.replace("kq", "-"), "Qe4+ Kf7"),
+            scene(RIGHTS.replace("kq", "q"), "Qd3 Rab8 Kd2 Rf8"),
+        ],
     ),
     # The queens go, or stay; or nobody is winning.
     (

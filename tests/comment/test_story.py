@@ -87,10 +87,19 @@ def test_a_story_does_not_play_down_what_is_marked(
         assert not_told not in text
 
 
+STALEMATE = (  # Loyd's
+    "1. e3 a5 2. Qh5 Ra6 3. Qxa5 h5 4. h4 Rah6 5. Qxc7 f6 6. Qxd7+ Kf7 7. Qxb7 Qd3 8. Qxb8 Qh7"
+    " 9. Qxc8 Kg6 10. Qe6"
+)
+
+
 @pytest.mark.parametrize(
     ("moves", "result", "part"),
     [
         ("1. f3 e5 2. g4 Qh4#", "*", "Black mated on move 2."),
+        ("1. f3 e5 2. g4 Qh4#", "1-0", "Black mated on move 2, though the game is given as 1-0."),
+        (STALEMATE, "0-1", "Stalemate ended it on move 10, though the game is given as 0-1."),
+        (STALEMATE, "1/2-1/2", "Stalemate on move 10 made it a draw."),
         ("1. f3 e5 2. g4 Qf6", "*", "The record ends with move 2."),
         ("1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8", "1/2-1/2", "draw by repetition"),
         ("1. Nf3 Nf6 2. Ng1 Ng8", "1/2-1/2", "draw"),

@@ -19,7 +19,7 @@ from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.facts import Scene, scenes_of
+from kibitz.comment.facts import Scene, played, scenes_of
 from kibitz.comment.judge import (
     DECIDED,
     MARKS,
@@ -316,7 +316,8 @@ def comment_on(
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
-    return Speaker(level, language).comment(scene).text
+    speaker = Speaker(level, language)
+    return _with_end(scene, speaker.comment(scene), speaker)
 
 
 def reason_on(
@@ -422,7 +423,7 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen()}
     facts |= {"move": scene.before.san(scene.move), "level": speaker.level}
     comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
-    facts["comment"] = comment.text
+    facts["comment"] = _with_end(scene, comment, speaker)
     facts["claims"] = [
         {"kind": kind_of(claim), "text": plain.sentence_of(scene, claim)}
         for claim in comment.claims
@@ -451,6 +452,12 @@ def _theory_text(board: chess.Board, move: chess.Move, language: Language) -> st
     made = step(board, move).text
     form = language.theory[sum(map(ord, made)) % len(language.theory)]
     return form.format(move=language.notation(made))
+
+
+def _with_end(scene: Scene, comment: Comment, speaker: Speaker) -> str:
+    """A comment, and what the move means for the game by the rules."""
+    after = played(scene.before, scene.move, stack=len(scene.before.move_stack) + 1)
+    return " ".join(filter(None, [comment.text, _end_text(after, speaker.language)]))
 
 
 def _end_text(board: chess.Board, language: Language) -> str:

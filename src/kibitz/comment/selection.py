@@ -150,6 +150,7 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         not keen
         and mark_of(scene) is Label.INACCURACY
         and not any(is_hard(claim) for claim in (*reply, *better, *causes[:1]))
+        and not any(isinstance(line, fault.MissesMate) and line.moves == 1 for line in lines)
     ):
         return Selection()
     explained = any(_explains(cause) for cause in causes[:1])

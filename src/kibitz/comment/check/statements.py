@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import chess
 
+from kibitz.comment.claims.claim import passed
 from kibitz.comment.facts import (
     SLIDERS,
     is_defended,
@@ -438,10 +439,8 @@ class Possible(Statement):
 
 
 def turned(board: chess.Board, white: bool | None) -> chess.Board | None:
-    """A position with a side's turn; None if the other one is in check then."""
-    if white in (None, board.turn):
-        return board
-    return None if board.is_check() else played(board, chess.Move.null())
+    """A position with a side's turn; None if the other one is in check then, or has no move."""
+    return board if white in (None, board.turn) else passed(board)
 
 
 def parsed(board: chess.Board, san: str) -> chess.Move | None:

@@ -59,5 +59,7 @@ def step(board: chess.Board, move: chess.Move) -> Step:
 
 
 def passed(board: chess.Board) -> chess.Board | None:
-    """The position if the side to move passed; None if it is in check."""
-    return None if board.is_check() else played(board, chess.Move.null())
+    """The position if the side to move passed; None if it is in check, mated or stalemated."""
+    if board.is_check() or not any(board.generate_legal_moves()):
+        return None
+    return played(board, chess.Move.null())

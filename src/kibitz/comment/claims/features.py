@@ -203,7 +203,10 @@ def _from_centre(square: int) -> int:
 
 
 def opposition(scene: Scene) -> Iterator[Feature]:
-    """In a pawn ending the kings face each other with one square between, the other to move."""
+    """In a pawn ending the kings face each other with one square between, the other to move.
+
+    The other has a move, and takes no pawn by it.
+    """
     board = scene.after
     kings = [board.king(True), board.king(False)]
     if board.occupied != board.kings | board.pawns or scene.piece.kind != chess.KING:
@@ -212,7 +215,10 @@ def opposition(scene: Scene) -> Iterator[Feature]:
     assert white is not None
     assert black is not None
     lined = white & 7 == black & 7 or white >> 3 == black >> 3
-    if lined and chess.square_distance(white, black) == 2:
+    if not lined or chess.square_distance(white, black) != 2:
+        return
+    moves = list(board.legal_moves)
+    if moves and not any(map(board.is_capture, moves)):
         yield Feature(opposition, scene.mover)
 
 

@@ -326,7 +326,8 @@ def uncastled(scene: Scene) -> list[Uncastles]:
         if board.turn == other and board.is_castling(move):
             return []
         if not boards[plies].has_castling_rights(other):
-            return [Uncastles(_told(scene, plies))]
+            moved = boards[plies].king(other) != scene.before.king(other)
+            return [Uncastles(_told(scene, plies))] if moved else []
     return []
 
 

@@ -281,8 +281,11 @@ def _ending(
     result, final = tree.headers.get("Result", "*"), standing(figures.values[-1])
     sides = teller.language.sides
     slots, last = {"number": str(boards[-2].fullmove_number)}, boards[-1]
-    if last.is_checkmate() and result == "*":
-        return teller.say("mate", winner=sides[not last.turn], **slots)
+    if last.is_checkmate() and result != ("0-1" if last.turn else "1-0"):
+        kind = "mate" if result == "*" else "mate.other"
+        return teller.say(kind, winner=sides[not last.turn], result=result, **slots)
+    if last.is_stalemate() and result in ("1-0", "0-1"):
+        return teller.say("stalemate.other", result=result, **slots)
     if result not in ("1-0", "0-1"):
         kind = "drawn" if result == "1/2-1/2" else "open"
         checks = [board.is_check() for board in boards[-1 : -2 * CHECKS : -2]]

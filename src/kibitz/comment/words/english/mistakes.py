@@ -24,7 +24,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "AllowsMate": (
         "This allows mate in {moves}, beginning with {reply}.",
-        "After {reply} it is mate in {moves}.",
+        "{reply} begins a mate in {moves}.",
         "{other} now mates in {moves}, with {reply} first.",
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),

@@ -84,6 +84,10 @@ STORY: dict[str, tuple[str, ...]] = {
         "The balance never shifted far.",
     ),
     "mate": ("{winner} mated on move {number}.",),
+    "mate.other": ("{winner} mated on move {number}, though the game is given as {result}.",),
+    "stalemate.other": (
+        "Stalemate ended it on move {number}, though the game is given as {result}.",
+    ),
     "time": ("{loser} lost on time on move {number}.",),
     "time.won": ("{loser} lost on time on move {number}, in a winning position.",),
     "won.level": (

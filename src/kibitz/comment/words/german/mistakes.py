@@ -24,7 +24,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "AllowsMate": (
         "Das erlaubt Matt in {moves}, beginnend mit {reply}.",
-        "Nach {reply} ist es Matt in {moves}.",
+        "{reply} beginnt ein Matt in {moves}.",
         "{other} setzt nun in {moves} Zügen matt, zuerst mit {reply}.",
     ),
     "AllowsMate.1": (

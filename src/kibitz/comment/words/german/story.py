@@ -93,6 +93,12 @@ STORY: dict[str, tuple[str, ...]] = {
         "Das Gleichgewicht verschob sich nie weit.",
     ),
     "mate": ("{winner} setzte im {number}. Zug matt.",),
+    "mate.other": (
+        "{winner} setzte im {number}. Zug matt, obwohl die Partie als {result} angegeben ist.",
+    ),
+    "stalemate.other": (
+        "Ein Patt beendete sie im {number}. Zug, obwohl die Partie als {result} angegeben ist.",
+    ),
     "time": ("{loser} verlor im {number}. Zug durch Zeitüberschreitung.",),
     "time.won": (
         "{loser} verlor im {number}. Zug durch Zeitüberschreitung, in einer Gewinnstellung.",
