@@ -204,7 +204,7 @@ def test_a_server_that_does_not_answer_is_left_alone(
 ) -> None:
     online.slow = True
     said: list[str] = []
-    one = asking(online, said, online_seconds=0.1)
+    one = asking(online, said, online_seconds=0.3)
     for _ in range(FAILURES + 3):
         assert one.move(Board(), LONG) is None
     assert said == ["explorer: no answer in time"] * (FAILURES - 1) + [
@@ -213,7 +213,7 @@ def test_a_server_that_does_not_answer_is_left_alone(
     assert not one.asks_online(Board(), LONG)
     assert one.asks_online(Board(ENDING), LONG)  # that is another server
     monkeypatch.setattr(lookups, "REST_SECONDS", 0.0)
-    again = asking(online, said, online_seconds=0.1)
+    again = asking(online, said, online_seconds=0.3)
     for _ in range(FAILURES):
         again.move(Board(), LONG)
     assert again.asks_online(Board(), LONG)  # after the rest
