@@ -300,8 +300,9 @@ def serve_lines(service: Service) -> None:
     _warm(service)
     try:
         anyio.run(run)
-    except* BrokenPipeError:
-        raise BrokenPipeError from None  # the client no longer reads: an end as any other
+    except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        # The client no longer reads: an end as any other, also for answers on their way.
+        raise BrokenPipeError from None
     finally:
         service.engines.close()
 

@@ -357,8 +357,10 @@ export class Analyse {
 
   #remember() {
     if (!/^(#analyse.*)?$/.test(location.hash)) return; // another view is shown by now
+    if (location.hash !== this.#visited) return; // to be visited yet
     const node = this.tree.at;
     history.replaceState(null, "", node === this.tree.root && node.fen === START ? "#analyse" : `#analyse/${node.fen.replaceAll(" ", "_")}`);
+    this.#visited = location.hash;
   }
 
   async #restore() {
