@@ -183,7 +183,7 @@ CASES: list[Figures] = [
         scene("3r2k1/5ppp/8/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2"),
         [scene("3r2k1/5pp1/7p/8/8/8/R4PPP/4R1K1 w - - 0 1", "Rae2")],
     ),
-    # It is stalemate: nobody moves any more.
+    # Without the pawn the move is stalemate, and a threat cannot be carried out.
     (
         merit.Threatens(Step(chess.Move.from_uci("f4h6"), "2.Qh6#"), None),
         scene("5Q2/p7/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4"),
