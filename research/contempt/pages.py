@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
+from typing import Any
 
 from kibitz.arena.match.spec import Spec, parse_players
 from research.contempt.plan import Findings, Json
@@ -182,12 +183,16 @@ def _way(spec: Spec) -> str:
     return f"expects {own if 'maia' in spec.text.split(',')[0] else 'the best replies'}"
 
 
+def _compared(row: dict[str, Any]) -> tuple[str, str, str]:
+    """What is compared, and over how many games: the first columns of a row."""
+    cell = f"{row['odds']}, {row['opponent']}"
+    return cell, f"{row['giver']} less {row['control']}", str(row["games"])
+
+
 def _tests(findings: Findings) -> str:
     lines = [
         [
-            f"{row['odds']}, {row['opponent']}",
-            f"{row['giver']} less {row['control']}",
-            str(row["games"]),
+            *_compared(row),
             f"{100 * row['difference']:+.2f} ± {100 * row['error']:.2f}",
             f"{row['p']:.4f}",
             f"{row['p_holm']:.4f}",
@@ -248,9 +253,7 @@ def _gains(findings: Findings) -> str:
     """Where each difference comes from."""
     lines = [
         [
-            f"{row['odds']}, {row['opponent']}",
-            f"{row['giver']} less {row['control']}",
-            str(row["games"]),
+            *_compared(row),
             f"{100 * row['difference']:+.1f}",
             f"{100 * row['own']:+.1f} ± {100 * row['own_error']:.1f}",
             f"{100 * row['opponents']:+.1f} ± {100 * row['opponents_error']:.1f}",

@@ -225,7 +225,10 @@ def _wired(location: Location) -> Iterator[None]:
 
 @contextmanager
 def _checksum(location: Location, missing: str) -> Iterator[None]:
-    """Turn a wrong checksum into an error that names the file; `missing` is told without one."""
+    """Turn a wrong checksum into an error that names the file.
+
+    `missing` is the message where the file has no checksum.
+    """
     try:
         yield
     except ChecksumError as error:

@@ -331,7 +331,7 @@ class Challenger:
         self._open: tuple[str, Offer, float] | None = None  # id, offer, until when
 
     def look(self, busy: bool) -> None:
-        """Challenge somebody, or take a challenge back, if it is time."""
+        """Send the next challenge, or cancel one that nobody has accepted, once it is due."""
         now = time.monotonic()
         if busy or not self._settings.challenge:
             self._idle_since, self._open = now, None
