@@ -312,6 +312,18 @@ def test_a_table_gives_up_space_before_its_cells_are_folded(
     assert len(row) <= 70
 
 
+@pytest.mark.parametrize(("width", "lines"), [("40", 4), ("", 1), ("wide", 1)])
+def test_a_pipe_has_the_width_that_the_user_names(
+    width: str, lines: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = columns(["sentence", "why"], [["so", " ".join(["word"] * 20)]])
+    monkeypatch.setenv("COLUMNS", width)
+    emit({}, as_json=False, table=table)
+    told = [line for line in capsys.readouterr().out.splitlines() if "word" in line]
+    assert len(told) == lines
+    assert max(map(len, told)) <= int(width if width.isdecimal() else 1_000)
+
+
 def test_every_extra_installs_what_some_module_uses() -> None:
     document = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     extras = document["project"]["optional-dependencies"]

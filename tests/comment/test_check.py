@@ -19,6 +19,7 @@ PINNED = "rnbqk1nr/ppp2ppp/4p3/3p4/1b1PP3/2N5/PPP2PPP/R1BQKBNR w KQkq - 2 4"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
 PASSED = "4k3/8/8/3P4/8/5p2/5P2/4K3 w - - 0 1"
+CHAIN = "4k3/8/4P3/3P4/8/8/8/4K3 w - - 0 1"
 EXCHANGE = "4k3/8/8/8/8/2n5/PP3PPP/R3K3 w Q - 0 1"
 
 # Position, sentence, verdict; no search is asked.
@@ -92,6 +93,23 @@ CASES = [
     (SPANISH, "The knight on f3 attacks g1.", "true"),  # whatever stands there
     (SPANISH, "Black is to move.", "true"),
     (EXCHANGE, "White now has doubled pawns on the b-file.", "false"),
+    (PASSED, "White has no passed pawns.", "false"),
+    (PASSED, "Black has no passed pawns.", "true"),
+    (PASSED, "White has two passed pawns.", "false"),
+    (PASSED, "The pawn on d5 is a passed pawn.", "true"),
+    (PASSED, "The pawn on f2 is not a passed pawn.", "true"),
+    (PASSED, "There is a passed pawn on d5.", "true"),
+    (PASSED, "White has created a passer on d5.", "true"),
+    (PASSED, "White has a far advanced passed pawn on the d-file.", "true"),
+    (PASSED, "White has passed pawns on d5 and f2.", "false"),
+    (PASSED, "White has a protected passed pawn.", "false"),
+    (PASSED, "White has an outside passed pawn.", "not checkable"),
+    (PASSED, "Black has an outside passed pawn.", "false"),
+    (PASSED, "White's pawns are isolated.", "not checkable"),  # all, or those that matter
+    (PASSED, "White has an isolated queen's pawn.", "true"),
+    (CHAIN, "White has two connected passed pawns.", "true"),
+    (CHAIN, "White has a protected passed pawn on e6.", "true"),
+    (CHAIN, "White has three passed pawns.", "false"),
     # Where pieces stand is not all that is said.
     (SPANISH, "This blocks the knight on c6.", "not checkable"),
     (SPANISH, "The knight on c6 is a monster.", "not checkable"),

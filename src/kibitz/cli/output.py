@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -206,8 +207,10 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | No
     if sys.stdout.isatty():
         Console(file=sys.stdout).print(shown)
         return
-    # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
-    console = Console(file=sys.stdout, width=PIPE_WIDTH)
+    # A pipe has no width but one that the user names; rich would fold the table at 80 columns.
+    width = os.environ.get("COLUMNS", "")
+    fits = int(width) if width.isdecimal() and len(width) < 6 else 0
+    console = Console(file=sys.stdout, width=fits or PIPE_WIDTH)
     with console.capture() as captured:
         console.print(shown)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

@@ -48,6 +48,21 @@ TO_KING = r"(?:\s+(?:to|against)\s+(?:the|his|its|her|their)\s+(?P<king>king)\b)
 WING = (
     r"(?:\s+(?:on\s+the\s+)?(?:(?P<short>king-?side|short)|(?P<long>queen-?side|long))(?![\w-]))?"
 )
+COUNT = r"(?P<count>an?|the|one|no|two|three|four)"
+# Of a pawn: words that say how good it is, and one that says what it is.
+QUALITY = (
+    r"(?:(?:very|strong|weak|dangerous|powerful|far|(?:far-)?advanced|extra|free|nice|good|bad|huge|big"
+    r"|lone|single|valuable|mighty|beautiful)\s+)*"
+    r"(?:(?P<quality>protected|connected|outside|distant|remote|supported|blockaded)\s+)?"
+)
+PAWNS = (
+    rf"{QUALITY}(?:(?P<trait>passed|isolated|doubled)\s+"
+    rf"(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s]|(?P<queen>queen'?s?)\s+)?pawn|passer)s?(?!['\w-])"
+)
+WHERE = (
+    rf"(?:\s+(?:on|at)\s+(?:(?P<at>{SQUARE})(?:(?:,|,?\s+and)\s+(?P<two>{SQUARE}))?"
+    r"|the\s+(?P<on_file>(?-i:[a-h]))-file))?(?![\w-])"
+)
 SAN = r"(?P<san>(?-i:[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8]|O-O(?:-O)?)[+#]?!?)"
 FORMS: tuple[Form, ...] = (
     _form(rf"\b{piece('p')}", readers.read_stands),
@@ -216,19 +231,21 @@ FORMS: tuple[Form, ...] = (
         readers.read_mate_in,
     ),
     _form(
-        rf"\b(?P<side>white|black)(?:'s)?\s+(?:now\s+)?(?:has\s+)?(?:a\s+|the\s+|an\s+)?(?:\w+\s+)?(?P<trait>passed|isolated|doubled)\s+"
-        rf"(?:(?P<file>(?-i:[a-h]))-)?pawns?(?:\s+(?:on|at)\s+(?:(?P<at>{SQUARE})|the\s+(?P<on_file>(?-i:[a-h]))-file))?(?![\w-])",
+        rf"\b{SIDE}(?:'s|\s+(?:(?:now|still|already|also)\s+)*(?:has|owns|possesses|enjoys)"
+        rf"(?:\s+(?:now|still|already|also|got|obtained|created))*(?:\s+{COUNT})?)\s+{PAWNS}{WHERE}",
         readers.read_pawn,
     ),
     _form(
-        rf"\bthe\s+(?P<trait>passed|isolated|doubled)\s+(?:(?P<whose>white|black)\s+)?"
-        rf"(?:(?P<file>(?-i:[a-h]))-)?pawns?(?:\s+(?:on|at)\s+(?P<at>{SQUARE}))?(?![\w-])",
+        rf"\bthe\s+(?:(?P<whose>white|black)\s+)?{PAWNS}{WHERE}",
         readers.read_pawn,
     ),
     _form(
-        rf"\b(?:(?P<whose>white|black)'s\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
-        rf"pawn(?:\s+(?:on|at)\s+(?P<at>{SQUARE}))?"
-        rf"{IS}{NOT}(?P<trait>passed|isolated|doubled)\b",
+        rf"\bthere(?:\s+is|'s)\s+(?:(?:now|also)\s+)?{COUNT}\s+(?:(?P<whose>white|black)\s+)?{PAWNS}{WHERE}",
+        readers.read_pawn,
+    ),
+    _form(
+        rf"\b(?:(?P<whose>white|black)(?:'s)?\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
+        rf"pawn(?P<all>s)?{WHERE}{IS}{NOT}(?:{COUNT}\s+)?{QUALITY}(?P<trait>passed|isolated|doubled)\b(?:\s+pawns?)?",
         readers.read_pawn,
     ),
     _form(

@@ -107,19 +107,36 @@ class HasWon(Statement):
 
 @dataclass(frozen=True)
 class PawnIs(Statement):
-    """A pawn is passed, isolated or doubled."""
+    """So many pawns are passed, isolated or doubled, and what else is said of them."""
 
     trait: Literal["passed", "isolated", "doubled"]
     pawn: Thing
+    least: int = 1
+    quality: str = ""  # protected, connected; of others only a lack is certain
 
     def true_in(self, at: View) -> bool | None:
-        """One of those it can be is; where nobody said which one, a lack shows less."""
+        """By how many of those that it can be are; None where there are more."""
         answers = [self._is(at.board, square) for square in self.pawn.on(at.board)]
-        if True in answers:
-            return True
-        return None if None in answers else False
+        sure = answers.count(True)
+        if sure >= self.least:
+            return True if self.least in (1, sure) else None
+        return None if sure + answers.count(None) >= self.least else False
 
     def _is(self, board: chess.Board, square: int) -> bool | None:
+        has = self._has(board, square)
+        if not has or not self.quality:
+            return has
+        white = bool(board.color_at(square))
+        pawns = board.pieces(chess.PAWN, white)
+        if self.quality == "protected":
+            guards = board.attackers(white, square)
+            return True if guards & pawns else None if guards else False
+        if self.quality == "connected":
+            beside = (pawn for pawn in pawns if abs((pawn & 7) - (square & 7)) == 1)
+            return any(self._has(board, pawn) for pawn in beside)
+        return None
+
+    def _has(self, board: chess.Board, square: int) -> bool | None:
         white = bool(board.color_at(square))
         if self.trait == "isolated":
             return is_isolated(board, square, white)
@@ -133,13 +150,17 @@ class PawnIs(Statement):
         return False if stopped else None
 
     def shown(self, at: View) -> str:
-        """That it is not so, or is."""
-        pawns = "no such pawn" if not self.pawn.on(at.board) else f"the {self.pawn}"
-        return (
-            f"{pawns} is {self.trait}"
-            if not at.positive or " " in pawns[:3]
-            else (f"{pawns} is not {self.trait}")
-        )
+        """Which ones are so, or that there is no such pawn."""
+        pawns = self.pawn.on(at.board)
+        names = ", ".join(chess.square_name(pawn) for pawn in pawns if self._has(at.board, pawn))
+        if names:
+            missing = f", not {self.quality}" if self.quality and at.positive else ""
+            return f"{self.trait}{missing}: {names}"
+        if not pawns:
+            return f"there is no {self.pawn}"
+        if self.pawn.square is not None:
+            return f"the {self.pawn} is not {self.trait}"
+        return f"no {self.pawn} is {self.trait}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import chess
@@ -400,16 +401,23 @@ TRAITS = {trait: trait for trait in get_args(Trait)}
 
 
 def read_pawn(hit: Hit) -> Made:
-    """That a pawn is passed, isolated or doubled."""
+    """That pawns are passed, isolated or doubled."""
     groups = hit.match.groupdict()
-    side = side_of(groups.get("side") or groups.get("whose"))
-    at, file = groups.get("at") or groups.get("first"), groups.get("file") or groups.get("on_file")
-    if at is None and file is None and side is None:
+    side, count = side_of(groups.get("side") or groups.get("whose")), groups.get("count") or "a"
+    file = groups.get("file") or groups.get("on_file") or ("d" if groups.get("queen") else None)
+    squares = [groups[name] for name in ("at", "two", "first") if groups.get(name)]
+    if not squares and file is None and side is None:
         return
-    square = chess.parse_square(at) if at else None
-    pawn = Thing(chess.PAWN, side, square, ord(file) - ord("a") if file else None)
-    trait: Trait = TRAITS[hit.match["trait"].lower()]
-    yield judgements.PawnIs(trait, pawn), not groups.get("no")
+    pawn = Thing(chess.PAWN, side, file=None if file is None else chess.FILE_NAMES.index(file))
+    trait: Trait = TRAITS[(groups["trait"] or "passed").lower()]
+    quality = (groups["quality"] or "").lower()
+    if groups.get("all") and not squares and file is None:
+        quality = "all"
+    no = count.lower() == "no"
+    least = 1 if no or squares else NUMBERS[count.lower()]
+    for there in map(chess.parse_square, squares) if squares else [None]:
+        this = replace(pawn, square=there)
+        yield judgements.PawnIs(trait, this, least, quality), not (no or groups.get("no"))
 
 
 def read_file(hit: Hit) -> Made:
