@@ -384,6 +384,27 @@ def test_a_hostile_game_is_only_text(page: Tab) -> None:
     assert page.js("document.querySelectorAll('img, main script').length") == 0
 
 
+OTHERS = GAME.replace(
+    "( 3... g6 {", "( 3... -- { A pass. } ) ( 3... a6 { Others. } ) ( 3... g6 {"
+).replace("e4 { [%eval 0.20] }", "e4 { [%eval 0.20] [%emt 0:01:59.7] }")
+
+
+def test_key_moments_show_what_we_found_better_and_no_move_of_others(
+    tab: Tab, tmp_path: Path
+) -> None:
+    tab.size(1280, 900)
+    tab.trouble.clear()
+    address = page_of(OTHERS, tmp_path / "page.html").as_uri()
+    tab.open(f"{address}#1.-3")  # before the start
+    assert here(tab) == "Start"
+    found = "Array.from(document.querySelectorAll('#keys .mark-G'), (one) => one.outerHTML)"
+    (arrow,) = tab.js(found)
+    assert 'points="289.3,76.5 ' in arrow  # from g7 on
+    assert "2:00" in tab.js("document.getElementById('numbers').textContent")
+    tab.open(f"{address}#1.8")
+    assert tab.trouble == []
+
+
 @pytest.mark.parametrize("name", ["1.3", "2.1"])
 def test_a_phone_is_wide_enough(page: Tab, hostile: Path, name: str) -> None:
     page.size(360, 740, mobile=True)

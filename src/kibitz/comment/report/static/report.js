@@ -39,7 +39,7 @@ function open(wanted, start) {
     if (index + 1 === number) keepVisible(find("games").firstChild, button);
   });
   const first = game.keys.find((key) => game.nodes[key].quiz);
-  if (start != null) go(Math.min(start || 0, game.nodes.length - 1));
+  if (start != null) go(Math.max(0, Math.min(Math.trunc(start) || 0, game.nodes.length - 1)));
   else first ? ask(game.nodes[first]) : go(game.keys[0] ?? 0);
 }
 
@@ -143,8 +143,9 @@ function showHead() {
 }
 
 /** Seconds as minutes, or hours. */
-function minutes(seconds) {
-  const [all, rest] = [Math.floor(seconds / 60), String(Math.round(seconds) % 60).padStart(2, "0")];
+function minutes(exact) {
+  const seconds = Math.round(exact);
+  const [all, rest] = [Math.floor(seconds / 60), String(seconds % 60).padStart(2, "0")];
   return all < 60 ? `${all}:${rest}` : `${Math.floor(all / 60)}:${String(all % 60).padStart(2, "0")}:${rest}`;
 }
 
@@ -298,9 +299,9 @@ function showKeys() {
     ...game.keys.map((index) => {
       const node = game.nodes[index];
       const before = parentOf(node);
-      const better = siblings(node).find((one) => one !== node);
-      const marks = [[LABELS[node.glyph] ? "R" : "B", node.move.slice(0, 2), node.move.slice(2)]];
-      if (better) marks.push(["G", better.move.slice(0, 2), better.move.slice(2)]);
+      const better = siblings(node).find((one) => one !== node && one.value != null); // a line of others may be worse
+      const arrows = [[LABELS[node.glyph] ? "R" : "B", node], ["G", better]].filter(([, one]) => one?.move); // a pass has none
+      const marks = arrows.map(([color, one]) => [color, one.move.slice(0, 2), one.move.slice(2)]);
       const board = svg("svg", { class: "diagram", role: "img", "aria-label": `${say("before", { move: named(node) })} ${aloud(before.board)}` });
       drawBoard(board, before.board, { flipped, marks });
       const change = before.text && node.text ? `${before.text} → ${node.text}` : "";
