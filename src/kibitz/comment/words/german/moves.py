@@ -162,13 +162,16 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "AvoidsLoss": ("vermeidet den Verlust", "verliert nichts", "hält das Material zusammen"),
     "Verdict.1": (
-        "ist laut Tablebase gewonnen",
-        "erreicht eine laut Tablebase gewonnene Stellung",
+        "ist laut Endspieltabelle gewonnen",
+        "erreicht eine laut Endspieltabelle gewonnene Stellung",
     ),
-    "Verdict.0": ("ist laut Tablebase remis", "erreicht eine laut Tablebase remise Stellung"),
+    "Verdict.0": (
+        "ist laut Endspieltabelle remis",
+        "erreicht laut Endspieltabelle eine Remisstellung",
+    ),
     "Verdict.-1": (
-        "ist laut Tablebase verloren",
-        "führt in eine laut Tablebase verlorene Stellung",
+        "ist laut Endspieltabelle verloren",
+        "führt in eine laut Endspieltabelle verlorene Stellung",
     ),
     "Threatens": (
         "droht {step}",
@@ -188,8 +191,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "droht {step}, da {target:der} mehr wert ist als {taker:der}",
         "macht {step} zur Drohung: {target:Der} ist mehr wert als {taker:der}",
     ),
-    "Threatens.mate": ("droht matt durch {step}", "droht {step}"),
-    "ThreatensMate": ("droht matt in {moves}",),
+    "Threatens.mate": ("droht Matt durch {step}", "droht {step}"),
+    "ThreatensMate": ("droht Matt in {moves}",),
     "Parries": (
         "rettet {target:den} vor {step}",
         "pariert die Drohung gegen {target:den}",
@@ -266,7 +269,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     # plain features
     "battery": (
-        "richtet {pieces:den} auf {square} neben dem {other:weißen} König",
+        "richtet {pieces:den} gegen {square} neben dem {other:weißen} König",
         "bildet mit {pieces:dem} eine Batterie gegen {square} neben dem König",
     ),
     "doubled_rooks": (
@@ -312,10 +315,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "gibt {side} verbundene Freibauern auf {squares}",
     ),
     "backward": (
-        "lässt {side} einen rückständigen Bauern auf {at}",
+        "hinterlässt {side} einen rückständigen Bauern auf {at}",
         "macht den {side:weißen} Bauern auf {at} rückständig",
     ),
-    "hanging_pawns": ("lässt {side} hängende Bauern auf {squares}",),
+    "hanging_pawns": ("hinterlässt {side} hängende Bauern auf {squares}",),
     "bad_bishop": (
         "sperrt {piece:den} ein, denn {count0} eigene Bauern stehen auf seiner Farbe fest",
         "macht {piece:den} schlecht, denn auf seiner Farbe stehen {count0} eigene Bauern fest",
@@ -339,12 +342,12 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "makes_way": ("macht {piece:dem} Platz", "öffnet {piece:dem} den Weg"),
     "repeats": ("wiederholt die Stellung", "führt dieselbe Stellung zum zweiten Mal herbei"),
     "fifty_moves": ("macht {count0} Züge ohne Schlag- und Bauernzug voll",),
-    "reaches_ending.44": ("führt ins Turmendspiel", "lässt ein Turmendspiel"),
+    "reaches_ending.44": ("führt ins Turmendspiel", "lässt ein Turmendspiel übrig"),
     "reaches_ending.22": ("führt ins Springerendspiel",),
     "reaches_ending.33": ("führt ins Endspiel gleichfarbiger Läufer",),
-    "reaches_ending.23": ("lässt {mover} mit einem Springer gegen einen Läufer",),
-    "reaches_ending.32": ("lässt {mover} mit einem Läufer gegen einen Springer",),
-    "imbalance": ("lässt {side} mit {has:dem} gegen {against:den}",),
+    "reaches_ending.23": ("führt {mover} in ein Endspiel mit Springer gegen Läufer",),
+    "reaches_ending.32": ("führt {mover} in ein Endspiel mit Läufer gegen Springer",),
+    "imbalance": ("gibt {side} {has:den} gegen {against:den}",),
     "attacks_loose": (
         "greift {piece:den} an, {piece:welchen} nichts deckt",
         "nimmt {piece:den} aufs Korn, {piece:welcher} ungedeckt ist",
@@ -381,11 +384,11 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     # endings
     "stalemate_trick": ("bietet {piece:den} an: Das Schlagen wäre patt",),
-    "underpromotes.0": ("verwandelt in {own:einen}, da eine Dame patt setzen würde",),
+    "underpromotes.0": ("verwandelt den Bauern in {own:einen}, da eine Dame patt setzen würde",),
     "underpromotes.1": (
-        "verwandelt in {own:einen}, {own:welcher} Schach gibt, anders als eine Dame",
+        "verwandelt den Bauern in {own:einen}, {own:welcher} Schach gibt, anders als eine Dame",
     ),
-    "underpromotes.2": ("verwandelt in {own:einen}, da eine Dame nicht gewinnen würde",),
+    "underpromotes.2": ("verwandelt den Bauern in {own:einen}, da eine Dame nicht gewinnen würde",),
     "zugzwang": ("bringt {side} in Zugzwang: Jeder Zug verliert etwas",),
     "mutual_zugzwang": (
         "führt zu gegenseitigem Zugzwang mit {other} am Zug: Wer ziehen muss, verdirbt die Partie",
@@ -399,13 +402,13 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "bricht durch: Der Bauer auf {at} wird gegeben, damit ein anderer sich umwandelt",
     ),
     "outside_passed": ("verschafft {side} einen entfernten Freibauern auf {at}",),
-    "simplifies": ("vereinfacht in ein gewonnenes Bauernendspiel",),
+    "simplifies": ("wickelt in ein gewonnenes Bauernendspiel ab",),
     "philidor": (
         "baut die Philidor-Stellung auf: Der Turm hält den König von dessen sechster Reihe fern",
     ),
     "lucena": ("erreicht die Lucena-Stellung, in der ein Brückenbau mit dem Turm gewinnt",),
     "wrong_bishop": (
-        "lässt einen Läufer der falschen Farbe: Der {side:weiße} König hält die Ecke",
+        "lässt einen Läufer der falschen Farbe übrig: Der {side:weiße} König hält die Ecke",
     ),
     # ideas
     "dominates": ("lässt {piece:dem} keinen sicheren Zug",),
@@ -413,7 +416,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "windmill": ("setzt eine Zwickmühle in Gang: ein Abzugsschach nach dem anderen",),
     "quiet_killer.1": ("ist ein stiller Zug, nach dem das Matt nicht mehr zu verhindern ist",),
     "quiet_killer.0": ("ist ein stiller Zug, der forciert gewinnt, obwohl er nichts schlägt",),
-    "quiet_only": ("ist ein stiller Zug: kein Schach und kein Schlagen ist annähernd so gut",),
+    "quiet_only": ("ist ein stiller Zug: Kein Schach und kein Schlagzug ist annähernd so gut",),
     "bare_king": ("greift einen König an, neben und vor dem kein eigener Bauer steht",),
     "Fails": ("ist besser als {step}, denn darauf folgt {reply}",),
     "Poisons": (
@@ -433,7 +436,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Continues": ("führt wohl zu {line}", "sollte zu {line} führen"),
     "Leaves.2": ("lässt {mover} auf Gewinn stehen",),
     "Leaves.1": ("lässt {mover} besser stehen",),
-    "Leaves.0": ("lässt die Partie ausgeglichen",),
+    "Leaves.0": ("lässt die Partie im Gleichgewicht",),
     "Leaves.-1": ("lässt {mover} schlechter stehen",),
     "Leaves.-2": ("lässt {mover} auf Verlust stehen",),
     "BeatsNext": ("ist besser als {step}, der nächstbeste Zug", "ist {step} vorzuziehen"),

@@ -65,8 +65,8 @@ PAGE: dict[str, str] = {
     "wanted": "{side} ist am Zug. Der hier gespielte Zug war nicht gut ({mark}). "
     "Welcher ist besser? Erst die Figur anklicken, dann ihr Feld.",
     "right": "{move} ist richtig.",
-    "was_played": "{move} wurde gespielt. Versuchen Sie einen anderen Zug.",
+    "was_played": "{move} wurde gespielt. Versuche einen anderen Zug.",
     "wrong": "{move} ist nicht unter den guten Zügen, die gefunden wurden. "
-    "Versuchen Sie einen anderen Zug.",
+    "Versuche einen anderen Zug.",
     "show": "Zeigen, was gespielt wurde",
 }
