@@ -2,21 +2,30 @@
 
 +1.00 is an even chance to win. Ten bins of scores say what games from there came to; ChessQA's
 Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine would give, and
-games with evaluations, as Lichess exports them, ask the same of other positions.
+games with evaluations, as Lichess exports them, ask the same of other positions. `marks` asks of
+such games whether Lichess's evaluations and ours mark the same moves.
 """
 
 from __future__ import annotations
 
 import json as jsonlib
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Annotated, Any, NamedTuple
 
+import chess.pgn
 import numpy as np
 from cyclopts import App, Parameter
 
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
+from kibitz.comment.analyse import NODES, Effort, Searches, analyse
+from kibitz.comment.annotate import figures_of
+from kibitz.comment.cache import AnalysisCache
+from kibitz.comment.judge import Label, accuracy, graded
+from kibitz.comment.words.story import Figures, figures_in
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.data.labels.labels import LONGEST_MATE, MATE
@@ -26,6 +35,7 @@ from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
 from kibitz.position.board import Board
 from kibitz.position.pgn import read_games
+from kibitz.search.limits import Limits
 from kibitz.search.report import PERMILLE, Score, common_wdl
 from research.command import carry_out
 
@@ -171,6 +181,81 @@ def judged(engine: Engine, question: dict[str, Any], nodes: int) -> Judgement:
     return Judgement(**question, centipawns=sign * size)
 
 
+# --- marks ----------------------------------------------------------------------------------------
+
+WORSE = (Label.NONE, Label.INACCURACY, Label.MISTAKE, Label.BLUNDER)
+KINDS = {"mistakes": Label.MISTAKE, "any": Label.INACCURACY}  # and what is worse
+TOLERANCE = 0.05  # of chances in [-1, 1]: a quarter of what makes a mistake
+START = "[%eval 0.15]"  # what Lichess says of the first position, which it does not write
+
+
+def evaluated_games(path: Path, most: int) -> Iterator[chess.pgn.Game]:
+    """The first games of a file whose moves all have an evaluation; a mate needs none."""
+    count = 0
+    for game in read_games(path):
+        *_, last = [game.tree, *game.tree.mainline()]
+        game.tree.comment = START
+        if last.eval() is None and last.board().is_checkmate():
+            last.comment = "[%eval #0]"
+        if count < most and figures_in(game.tree) is not None:
+            count += 1
+            yield game.tree
+
+
+class Comparison(NamedTuple):
+    """How bad a move is by our evaluations and by Lichess's, and at most within the tolerance."""
+
+    ours: Label
+    theirs: Label
+    ours_near: Label
+    theirs_near: Label
+
+
+def compared(ours: Figures, theirs: Figures, white: bool) -> Iterator[Comparison]:
+    """The marks of a game's moves; `white` has the first one."""
+    for ply, labels in enumerate(zip(ours.labels, theirs.labels, strict=True)):
+        sign = 1 if white == (ply % 2 == 0) else -1
+        near = []
+        for label, values in zip(labels, (ours.values, theirs.values), strict=True):
+            had, has = (sign * value for value in values[ply : ply + 2])
+            wider = graded(had + TOLERANCE / 2, has - TOLERANCE / 2)
+            near.append(max(label, wider, key=WORSE.index))
+        yield Comparison(*labels, *near)
+
+
+def precision_and_recall(counts: Counter[Comparison], least: Label) -> dict[str, Any]:
+    """Of our marks, from one on, how many are Lichess's, and of Lichess's how many are ours."""
+
+    def count(*names: str) -> int:
+        worst = WORSE.index(least)
+        return sum(
+            number
+            for each, number in counts.items()
+            if all(WORSE.index(getattr(each, name)) >= worst for name in names)
+        )
+
+    ours, theirs, both = count("ours"), count("theirs"), count("ours", "theirs")
+    return {
+        "ours": ours,
+        "theirs": theirs,
+        "both": both,
+        "precision": round(both / max(1, ours), 3),
+        "recall": round(both / max(1, theirs), 3),
+        "precision_near": round(count("ours", "theirs_near") / max(1, ours), 3),
+        "recall_near": round(count("theirs", "ours_near") / max(1, theirs), 3),
+    }
+
+
+def our_figures(tree: chess.pgn.Game, searches: Searches, cache: AnalysisCache) -> Figures:
+    """A game in numbers by our searches; an analysis that is kept is not made again."""
+    start, moves = tree.board(), tuple(node.move for node in tree.mainline())
+    analysis = cache.find(start, moves)
+    if analysis is None:
+        analysis = analyse(start, moves, 0, searches, cache.effort)
+        cache.keep(analysis)
+    return figures_of(tree, analysis.views)[0]
+
+
 # --- commands -------------------------------------------------------------------------------------
 
 
@@ -219,6 +304,59 @@ def judgement_command(
     }
     below = ("all", right, len(answers))
     emit(facts, as_json=json, table=columns(("answer", "right", "of"), [*rows, below]))
+    return EXIT_STOPPED if stop.requested else 0
+
+
+@app.command(name="marks")
+def marks_command(
+    *files: Annotated[Path, Parameter(help="PGN files with [%eval], as Lichess exports them.")],
+    games: Annotated[int, Parameter(help="Of each file, those with all evaluations.")] = 37,
+    nodes: Annotated[int, Parameter(help="Nodes for each position.")] = NODES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Compare marks and accuracies with those that Lichess's evaluations give by the same formula.
+
+    "Near" counts a move as marked, too, that lacks no more than 0.05 of chances in [-1, 1]. After a
+    stop the same command goes on, as analyses are kept.
+    """
+    at_least(1, games=games, nodes=nodes)
+    counts, apart = Counter[Comparison](), list[float]()
+    trees = [tree for path in files for tree in evaluated_games(path, games)]
+    if not trees:
+        raise InputError("no game with all evaluations", fix="name games with [%eval]")
+    shown, done = progress("games", total=len(trees)), 0
+    with (
+        Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine,
+        shown as bar,
+        graceful_stop() as stop,
+    ):
+        searches = Searches(engine)
+        cache = AnalysisCache(engine, Effort(Limits(nodes=nodes)))
+        for tree in bar.over(trees, stop):
+            theirs, white = figures_in(tree), tree.turn()
+            assert theirs is not None
+            ours = our_figures(tree, searches, cache)
+            counts.update(compared(ours, theirs, white))
+            sides = [accuracy(each.values, white) for each in (ours, theirs)]
+            apart += [a - b for a, b in zip(*sides, strict=True) if a is not None and b is not None]
+            done += 1
+    rows = {name: precision_and_recall(counts, least) for name, least in KINDS.items()}
+    error = 1.96 * pstdev(apart) / len(apart) ** 0.5
+    away = {"higher": fmean(apart), "error": error, "away": fmean(map(abs, apart))}
+    facts = {
+        "network": named(chosen(network)),
+        "nodes": nodes,
+        "games": done,
+        "moves": counts.total(),
+        "marks": rows,
+        "accuracy": {"sides": len(apart), **{name: round(n, 2) for name, n in away.items()}},
+    }
+    headings = ("", *next(iter(rows.values())))
+    lines = [(name, *row.values()) for name, row in rows.items()]
+    emit(facts, as_json=json, table=columns(headings, lines))
+    if not json:
+        emit({"games": done, "moves": counts.total(), **facts["accuracy"]}, as_json=False)  # type: ignore[dict-item]
     return EXIT_STOPPED if stop.requested else 0
 
 

@@ -6,8 +6,8 @@ A game is searched once for all levels. A game is in the output before the next 
 same command goes on where an earlier one was stopped; games without mistakes of form only. With
 `--engine` the judged statements are asked about; what is found is printed at the end (and the false
 statements as they are found). `--labels` asks about the marks of all moves instead, by Lichess's
-limits of winning chances, and annotates for one level, as they are the same for all. `--accuracy`
-compares the accuracies of both sides with those of the `[%eval]` that Lichess wrote in the games.
+limits of winning chances, and annotates for one level, as they are the same for all. With Lichess's
+evaluations they are compared by `python -m research.scale marks`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean, pstdev
 
 import chess.pgn
 
 from kibitz.comment.annotate import Style, annotate
-from kibitz.comment.judge import accuracy, value_of
 from kibitz.comment.select import LEVELS, Level
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, parse_game, read_games
 from kibitz.search.limits import Limits
-from kibitz.search.report import Result, Score
+from kibitz.search.report import Result
 from tests.comment.checker import Count, Judge, level_of, read_game, tell_all
 
 
@@ -111,48 +109,6 @@ def tell_labels(found: Counter[tuple[int, int]]) -> None:
         )
 
 
-MATE = 100_000  # more centipawns than winning chances tell apart
-
-
-def values_of(game: chess.pgn.Game) -> list[float]:
-    """White's chances from the start to the end, by a game's evaluations; Lichess starts at 15."""
-    values = [value_of(Score("cp", 15))]
-    for node in game.mainline():
-        told = node.eval()
-        if told is not None:
-            values.append(value_of(Score("cp", told.white().score(mate_score=MATE))))
-        elif node.board().is_checkmate():
-            values.append(1.0 if node.turn() == chess.BLACK else -1.0)
-        else:
-            break
-    return values
-
-
-def compare_accuracies(source: Path, games: Iterator[chess.pgn.Game]) -> None:
-    """Print both sides' accuracies by the evaluations of the source and by ours, and how far off.
-
-    A game without an evaluation of every move has none.
-    """
-    apart: list[float] = []
-    for theirs, ours in zip(read_games(source), games, strict=False):
-        values = [values_of(one) for one in (theirs.tree, ours)]
-        plies = theirs.tree.end().ply() - theirs.tree.ply()
-        if any(len(one) <= plies for one in values):
-            continue
-        white = theirs.tree.turn() == chess.WHITE
-        for side, had, has in zip("WB", *(accuracy(one, white) for one in values), strict=True):
-            if had is not None and has is not None:
-                apart.append(has - had)
-                sys.stdout.write(f"{theirs.number} {side} theirs {had:.1f} ours {has:.1f}\n")
-                sys.stdout.flush()
-    if apart:
-        sys.stdout.write(
-            f"sides {len(apart)}, ours - theirs {fmean(apart):+.2f} +/- "
-            f"{1.96 * pstdev(apart) / len(apart) ** 0.5:.2f}, mean distance "
-            f"{fmean(map(abs, apart)):.2f}, kinder {sum(one > 0 for one in apart)}\n"
-        )
-
-
 def main() -> None:
     """Annotate, check and print."""
     options = argparse.ArgumentParser()
@@ -162,15 +118,9 @@ def main() -> None:
     options.add_argument("--engine")
     options.add_argument("--judge-nodes", type=int, default=60_000)
     options.add_argument("--labels", action="store_true")
-    options.add_argument("--accuracy", action="store_true")
     asked = options.parse_args()
     if asked.labels and not asked.engine:
         options.error("--labels needs --engine")
-    if asked.accuracy:
-        compare_accuracies(
-            asked.source, annotated(asked.source, asked.output, asked.nodes, LEVELS[:1])
-        )
-        return
     judge = Judge(asked.engine, asked.judge_nodes) if asked.engine else None
     counts: defaultdict[str, Count] = defaultdict(Count)
     labels: Counter[tuple[int, int]] = Counter()

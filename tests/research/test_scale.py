@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from kibitz.comment.judge import Label, labels_of
+from kibitz.comment.words.story import Figures, figures_in
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from research.scale import bins_of, judged, nearest, questions_of, questions_of_games
+from research.command import carry_out
+from research.scale import (
+    app,
+    bins_of,
+    compared,
+    evaluated_games,
+    judged,
+    nearest,
+    precision_and_recall,
+    questions_of,
+    questions_of_games,
+)
 
 GAME = """[Result "{result}"]
 
@@ -78,3 +92,56 @@ def test_questions_of_games_are_near_an_option_and_few_of_a_game(tmp_path: Path)
     path.write_text("1. e4 e5 1-0\n")
     with pytest.raises(InputError, match="no evaluation"):
         questions_of_games(path, 2)
+
+
+LICHESS = """[Result "1-0"]
+
+1. e4 { [%eval 0.2] } 1... f6 { [%eval 1.4] }
+2. d4 { [%eval 1.3] } 2... g5 { [%eval #1] } 3. Qh5# 1-0
+
+[Result "*"]
+
+1. e4 { [%eval 0.2] } 1... e5 *
+
+"""
+
+
+def test_marks_by_lichess_are_compared_with_ours(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(LICHESS)
+    (tree,) = evaluated_games(path, 5)
+    theirs = figures_in(tree)
+    assert theirs is not None
+    assert theirs.labels == (Label.NONE, Label.MISTAKE, Label.NONE, Label.BLUNDER, Label.NONE)
+    # As near to a mistake as the tolerance has it, a mark too many, and the mate in one missed.
+    values = (0.0, 0.03, 0.21, 0.1, 1.0, 0.0)
+    ours = Figures(values, labels_of(values, True), None)
+    pairs = list(compared(ours, theirs, True))
+    assert [each[:3] for each in pairs[1:]] == [
+        (Label.INACCURACY, Label.MISTAKE, Label.MISTAKE),
+        (Label.INACCURACY, Label.NONE, Label.INACCURACY),
+        (Label.BLUNDER, Label.BLUNDER, Label.BLUNDER),
+        (Label.BLUNDER, Label.NONE, Label.BLUNDER),
+    ]
+    counted = precision_and_recall(Counter(pairs), Label.MISTAKE)
+    assert [counted[name] for name in ("ours", "theirs", "both")] == [2, 2, 1]
+    assert (counted["recall"], counted["recall_near"]) == (0.5, 1.0)
+    counted = precision_and_recall(Counter(pairs), Label.INACCURACY)
+    assert (counted["precision"], counted["recall"]) == (0.5, 1.0)
+
+
+def test_marks_are_printed_and_analyses_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIBITZ_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "games.pgn"
+    path.write_text(LICHESS)
+    words = ["marks", str(path), "--nodes", "100", "--network", "material"]
+    assert carry_out(app, [*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["games"], facts["moves"], facts["accuracy"]["sides"]) == (1, 5, 2)
+    monkeypatch.setattr("research.scale.analyse", None)  # nothing is searched again
+    assert carry_out(app, words) == 0
+    assert "mistakes" in capsys.readouterr().out
+    path.write_text("1. e4 e5 1-0\n")
+    assert carry_out(app, words) == 2

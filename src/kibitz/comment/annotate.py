@@ -119,7 +119,7 @@ def annotate(
     searches, effort = Searches(engine, *more), Effort(style.limits)
     analysis = _analysis_of(tree, searches, effort, on_ply, cache)
     answers = analysis.size
-    figures, named = _told(tree, analysis.views)
+    figures, named = figures_of(tree, analysis.views)
     remarks = _said(analysis, figures, style, searches, effort, tones_of(tree, figures))
     good = _good(tree, analysis, figures, searches, effort)
     if cache is not None and analysis.size > answers:
@@ -292,7 +292,7 @@ def signature(engine: Engine, style: Style) -> str:
     return f"kibitz ({named(chosen(engine.options.weights))}, {level}, {style.sides}, {limits})"
 
 
-def _told(tree: chess.pgn.Game, views: Sequence[Evaluation]) -> tuple[Figures, int]:
+def figures_of(tree: chess.pgn.Game, views: Sequence[Evaluation]) -> tuple[Figures, int]:
     """A game in numbers, and the last ply, from 0, whose position has a name."""
     white = tree.board().turn
     signs = [1 if white == (ply % 2 == 0) else -1 for ply in range(len(views))]

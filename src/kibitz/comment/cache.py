@@ -34,7 +34,7 @@ class AnalysisCache:
     """The analyses of one way to search: an engine's network and options, and the effort."""
 
     def __init__(self, engine: Engine, effort: analyse.Effort, folder: Path | None = None) -> None:
-        self._engine, self._effort = engine, effort
+        self._engine, self.effort = engine, effort
         self._folder = cache_folder() / FOLDER if folder is None else folder
 
     def find(self, start: chess.Board, moves: tuple[chess.Move, ...]) -> Analysis | None:
@@ -64,7 +64,7 @@ class AnalysisCache:
         engine = self._engine
         key = [kibitz.__version__, *map(source_stamp, CODE), begins]
         key += [str(engine.settings), network_stamp(chosen(engine.options.weights))]
-        key += [str(self._effort), " ".join(map(str, moves))]
+        key += [str(self.effort), " ".join(map(str, moves))]
         return self._folder / f"{sha256(chr(10).join(key).encode()).hexdigest()[:32]}.json.zlib"
 
 
