@@ -176,7 +176,7 @@ def test_the_tree_search_stands_on_its_tree() -> None:
 
 FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modules
     {"tactics", "judge"},
-    {"force", "analysis"},
+    {"force", "analysis", "three_men"},
     {"analyse", "facts", "openings", "cache"},
     {"claims"},
     {"select", "check"},

@@ -29,6 +29,7 @@ from kibitz.comment.judge import (
     label,
     tried,
 )
+from kibitz.comment.three_men import exact
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
@@ -124,9 +125,11 @@ class Searches:
         engine = self._idle.get()
         try:
             engine.new_game()
-            return evaluation_of(query.board, engine.play(position, query.limits).report)
+            seen = evaluation_of(query.board, engine.play(position, query.limits).report)
         finally:
             self._idle.put(engine)
+        only = map(query.board.parse_uci, query.limits.searchmoves or ())
+        return exact(seen, query.board, (*only,))
 
     def answered(self, analysis: Analysis, effort: Effort, ask: Callable[[], Answer]) -> Answer:
         """The answer of pure work on an analysis; what it finds missing there is searched."""
