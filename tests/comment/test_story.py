@@ -51,6 +51,8 @@ LEVEL = [0.0] * 24
             '[Result "1-0"]\n[Termination "Time forfeit"]',
             "Black lost on time on move 12.",
         ),
+        ([*LEVEL], '[Result "1-0"]\n[Termination "Black resigned"]', "that looks level"),
+        ([*LEVEL, 0.0, -0.3], '[Result "1-0"]\n[Termination "Black resigned"]', "looks level"),
         (
             *([*LEVEL, 0.0, 6.0], '[Result "0-1"]\n[Termination "Time forfeit"]'),
             "White lost on time on move 14, in a winning position.",
@@ -76,6 +78,12 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
         ([*LEVEL, 0.0, 2.1, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse one"),
         ([*LEVEL, 0.0, 6.0, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse game"),
         ([*LEVEL, *[0.0, 2.1, -1.3, -1.4, -2.2]], '[Result "0-1"]', "Black", "in small steps"),
+        (
+            [*LEVEL, 0.0, -1.31],
+            '[Result "1-0"]\n[Termination "Black resigned"]',
+            "resigned",
+            "level",
+        ),
     ],
 )
 def test_a_story_does_not_play_down_what_is_marked(

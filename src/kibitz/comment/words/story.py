@@ -51,6 +51,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "mates": (MissesMate,),
     "gains": (Wins, Nets, ComesOut),  # of the better move
 }
+LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
 
@@ -317,8 +318,10 @@ def _ending(
         late = last.turn == (not white_won)  # the flag fell on the move that was due
         slots["number"] = str((last if late else boards[-2]).fullmove_number)
         kind = "time.won" if final == (-2 if white_won else 2) else "time"
-    elif not final or (final > 0) is not white_won:
-        kind += ".odd" if final else ".level"
+    elif abs(figures.values[-1]) <= LEVEL:
+        kind += ".level"
+    elif final and (final > 0) is not white_won:
+        kind += ".odd"
     return teller.say(kind, **names, **slots)
 
 
