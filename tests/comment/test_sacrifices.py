@@ -209,3 +209,37 @@ def test_what_a_check_wins_back_is_not_sacrificed() -> None:
     assert sacrifice(scene(CHECKED, f"Bxc4+ Nxc4 Qd5+ {FOLLOWS}")) is None
     kept = "Bxc4+ Nxc4 Qd5+ Kh7 Ra7 Ne3 Qe4 Rf5 Qe7 Rf7"
     assert sacrifice(scene(CHECKED, kept)) is not None
+
+
+# A knight is given for a pawn, and the game is level with it and without it.
+GIFT = "6k1/5ppp/8/8/4N3/8/5PPP/6K1 w - - 0 1"
+MIDDLEGAME = "r2q1rk1/pppb1ppp/8/8/4N3/8/PPPB1PPP/R2Q1RK1 w - - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "aim"),
+    [
+        (GIFT, "Nf6+ gxf6 h3 h6 Kh2 Kg7", ""),
+        (MIDDLEGAME, "Nf6+ gxf6 h3 h6 Kh2 Kg7", "level"),
+    ],
+)
+def test_a_piece_given_for_nothing_in_a_drawn_ending_is_no_sacrifice(
+    fen: str, line: str, aim: str
+) -> None:
+    offer = sacrifice(scene(fen, line, value=0.0))
+    assert offer is not None
+    assert (offer.lost, offer.aim) == ((chess.KNIGHT,), aim)
+    level = seen_by(lambda board, _: Evaluation(Score("cp", 0), 0.0, _reply(board, line)))
+    given = confirmed_sacrifice(scene(fen, line, value=0.0, analysis=level))
+    assert (given.aim if given else "") == aim
+
+
+def _reply(board: chess.Board, line: str) -> tuple[chess.Move, ...]:
+    """The moves of a line from the first that is possible on."""
+    for number, san in enumerate(moves := line.split()):
+        at = board.copy()
+        try:
+            return tuple(at.push_san(move) for move in moves[number:])
+        except ValueError:
+            assert san
+    return ()

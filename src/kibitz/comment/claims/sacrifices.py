@@ -25,7 +25,7 @@ from kibitz.comment.claims.merits import (
     mates_at_once,
     shortest_mate,
 )
-from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, played
+from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, phase, played
 from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
 
 Aim: TypeAlias = Literal[
@@ -323,9 +323,14 @@ def _aim_of(scene: Scene) -> Aim:
 
 
 def _standing(scene: Scene) -> Aim:
-    """How the mover stands all the same, where it is clear."""
+    """How the mover stands all the same, where it is clear.
+
+    A level ending may be a draw with the piece and without it, so that it was given for nothing.
+    """
     value = _value(scene) or 0.0
-    names: dict[int, Aim] = {0: "level", 1: "better", 2: "winning"}
+    names: dict[int, Aim] = {1: "better", 2: "winning"}
+    if phase(scene.before) != "endgame":
+        names[0] = "level"
     return names.get(standing(value), "") if stands_clear(value) and value >= 0.0 else ""
 
 
