@@ -817,6 +817,24 @@ def got_through(at: At, text: str) -> bool:
     return board is None or board.piece_at(there) == chess.Piece(chess.PAWN, at.mover)
 
 
+def driven_off(at: At, text: str) -> bool:
+    """The last move of the line attacks the named piece with less, or nothing guards that."""
+    board, (kind, square) = after_line(at, text), units(text)[0]
+    assert square is not None
+    by = board.piece_at(board.peek().to_square)
+    there = board.piece_at(square) == chess.Piece(kind, not at.mover)
+    seen = square in board.attacks(board.peek().to_square)
+    loose = not board.attackers(not at.mover, square)
+    return there and seen and by is not None and (loose or WORTH[by.piece_type] < WORTH[kind])
+
+
+def out_in_the_end(at: At, text: str) -> bool:
+    """The other king is two ranks from home after the line, or further."""
+    king = after_line(at, text).king(not at.mover)
+    assert king is not None
+    return (7 - king // 8 if at.mover else king // 8) >= 2
+
+
 BETTER = r"#better"  # see named_moves
 ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
@@ -881,7 +899,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "passed",
         r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn",
-        lambda at, t: passed(at.after, square_in(t), at.mover),
+        lambda at, t: passed(after_line(at, t), square_in(t), at.mover),
     ),
     ("isolated", r"isolate", lambda at, t: isolated(at.after, square_in(t), side(t))),
     (
@@ -895,11 +913,17 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "bishop pair",
         r"bishop pair",
-        lambda at, t: pair(at.after, side(t)) and not pair(at.after, not side(t)),
+        lambda at, t: (
+            [pair(after_line(at, t), white) for white in (side(t), not side(t))] == [True, False]
+        ),
     ),
     ("castling", r"right to castle|no longer castle", can_castle_no_more),
     ("wings", r"opposite wings|opposite sides", opposite_wings),
-    ("queens", r"queens off(?!: | in the line)|without queens", lambda at, _: not at.after.queens),
+    (
+        "queens",
+        r"queens off(?!: | in the line|, with)|without queens",
+        lambda at, _: not at.after.queens,
+    ),
     (
         "pawn ending",
         r"(?<!won )pawn ending|only kings and pawns",
@@ -975,7 +999,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("theory", r"have a name|named opening", leaves_names),
     (
         "chase",
-        r"gains time"
+        r"gains time(?! on)"
         r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards))"
         r"|makes the .* move",
         cheaper_attacks,
@@ -1049,6 +1073,14 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
     ("through", r"gets a pawn through", got_through),
+    ("time", r"gains time on|drives away", driven_off),
+    ("king out", r"king (?:out|far from home): \d", out_in_the_end),
+    (
+        "rook in",
+        r"brings a rook to \w\d: \d",
+        lambda at, t: after_line(at, t).piece_at(square_in(t)) == chess.Piece(4, at.mover),
+    ),
+    ("queens later", r"queens off[^:]*: \d", lambda at, t: not after_line(at, t).queens),
     ("castles soon", r"castle soon", lambda _, t: "O-O" in t),
     (
         "castles never",
@@ -1117,6 +1149,9 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
                 yield sentence, other, "#better"
             elif reply is not None and number == 0 and re.search(REFUTES, sentence):
                 yield sentence, reply, "#answer"
+            last = last_of_line(other or reply, sentence[found.start() :])
+            if last is not None and about is own:
+                about, rest = last
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
@@ -1124,6 +1159,18 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         about.values = own.values
         for clause in clauses:
             yield sentence, about, clause
+
+
+def last_of_line(first: At | None, text: str) -> tuple[At, str] | None:
+    """The last move of a line at the start of a text, if what follows is said of it; and that."""
+    line = re.match(rf"({LINE})(?:, which|: the last move)", text)
+    if first is None or line is None:
+        return None
+    board = first.before.copy()
+    *_, last = [board.push_san(each.rpartition(".")[2]) for each in line[1].split()]
+    after = board.copy()
+    board.pop()
+    return At(board, last, after), text[line.end() :]
 
 
 def skeleton(sentence: str) -> str:
@@ -1163,7 +1210,9 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
     for sentence, at, clause in statements(node):
         sentences.add(sentence)
         known = [(kind, rule) for kind, form, rule in RULES if form.search(clause)]
-        if not named_pieces_exist(at, clause) and not re.search("threat|saves|allow", clause):
+        if not named_pieces_exist(at, clause) and not re.search(
+            "threat|saves|allow|gains time on|drives away", clause
+        ):
             known.append(("piece", named_pieces_exist))
         if not known and not NAMES_A_MOVE.search(clause):
             count.unknown[skeleton(clause)] += 1

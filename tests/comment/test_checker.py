@@ -78,9 +78,34 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
     assert not found["score"]
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("The trouble is 5...Qxg2 6.Rf1 Qxe4+, which forks the king and the pawn on c2.", ""),
+        ("The trouble is 5...Qxg2 6.Rf1 Qxe4+, which forks the king and the pawn on h2.", "fork"),
+        (
+            "The trouble is 5...Qxg2 6.Rf1 Qxe4+: the last move hits the king and the pawn on b2"
+            " at once.",
+            "fork",
+        ),
+        ("This gains time on the queen on f6: 5...Qf6 6.e5.", ""),
+        ("This gains time on the queen on f6: 5...Qf6 6.d3.", "time"),
+        ("This drives Black's king out: 5...Ke7 6.d3 Kf6.", ""),
+        ("This drives Black's king out: 5...Ke7 6.d3.", "king out"),
+    ],
+)
+def test_what_is_said_of_a_line_is_tried_at_its_end(said: str, kind: str) -> None:
+    assert [*false_in(STORY, said)] == ([kind] if kind else [])
+
+
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
     name = "Pirc Defense: Classical, St. Petersburg Variation (B08). White won on move 30."
     assert len(sentences(name)) == 2
+
+
+def test_what_others_wrote_is_not_read() -> None:
+    ours = "A move. [%eval 0.30] [%cal Gg1f3] Pirc Defense (B00). White won on move 30."
+    assert sentences(ours) == ["Pirc Defense (B00)", "White won on move 30"]
 
 
 class Fixed(Judge):
