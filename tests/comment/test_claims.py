@@ -12,6 +12,7 @@ from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step, step
 from kibitz.comment.claims.faults import Allows, AllowsMate, Overlooks, answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
+from kibitz.comment.claims.positional import TakesFile
 from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
@@ -135,6 +136,57 @@ def test_a_line_that_ends_early_is_looked_at_again() -> None:
 
     assert seen_by(look).expected(board) == [*line, *back, *line]
     assert UNSEARCHED.expected(board) is None
+
+
+def test_what_follows_a_reply_is_looked_at_again_where_it_ends_early() -> None:
+    board = chess.Board("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")
+    line = tuple(map(chess.Move.from_uci, ("e2e4", "e8e7", "e1e2")))
+    more = Evaluation(Score("cp", 0), 0.0, (chess.Move.from_uci("e7e6"),))
+    had = Evaluation(Score("cp", 0), 0.0, line)
+    made = Scene(board, line[0], line[1:], seen_by(always(more)), had=had)
+    assert made.other.follow == (line[2], *more.line)
+    assert made.instead.follow == (*line[1:], *more.line)
+
+
+@pytest.mark.parametrize(("won", "falls"), [((4, 1), False), ((4, 1, 1), True)])
+def test_what_is_given_for_a_gain_is_told_with_all_that_falls(
+    won: tuple[int, ...], falls: bool
+) -> None:
+    board = chess.Board("r5k1/pp6/8/8/8/8/6B1/R5K1 w - - 0 1")
+    moves = tuple(map(chess.Move.from_uci, ("g2b7", "a8b8", "a1a7", "b8b7", "a7b7")))
+    expected = Evaluation(Score("cp", -300), -0.5, moves[1:])
+    after = board.copy()
+    after.push(moves[0])
+    nothing = Evaluation(Score("cp", 0), 0.0, ())
+    analysis = seen_by(lambda at, _: expected if at.fen() == after.fen() else nothing)
+    assert Wins(won, (3,)).falls(Scene(board, moves[0], moves[1:], analysis)) is falls
+
+
+def test_an_answer_that_was_named_before_is_named_again_with_its_reason() -> None:
+    board = chess.Board("4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1")
+    lines = (("d2d5", "e8e7", "e1e2", "e7e6"), ("d5d2", "f1g1", "e8e7"))
+    had, has = (
+        Evaluation(Score("cp", 500), 0.7, tuple(map(chess.Move.from_uci, line))) for line in lines
+    )
+    made = Scene(board, chess.Move.from_uci("e1f1"), has.line, had=had, has=has)
+    speaker = Speaker()
+    speaker.memory.replies.add(step(board, had.line[0]))
+    text = speaker.comment(made).text
+    assert "1.Rxd5 was possible: it takes the queen on d5" in text
+
+
+def test_what_follows_a_colon_is_said_last() -> None:
+    board = chess.Board("4k3/8/8/3n4/8/8/8/R3K3 w - - 0 1")
+    board.push(chess.Move.null())
+    line = tuple(map(chess.Move.from_uci, ("e8e7", "a1d1")))
+    rook = Unit(chess.ROOK, chess.D1, True)
+    made = Scene(board, line[0], line[1:], has=Evaluation(Score("cp", 0), 0.0, line[1:]))
+    threat = Threatens(Step(chess.Move.from_uci("d1d5"), "2.Rxd5"), Unit(2, chess.D5, False))
+    claim = Allows(step(made.after, line[1]), (threat, TakesFile(rook, True)))
+    speaker = Speaker()
+    texts = [speaker.sentence_of(made, claim) for _ in range(8)]
+    assert any("2.Rxd5: nothing" in text for text in texts)
+    assert not [text for text in texts if "2.Rxd5: nothing" in text and "d5 and" in text]
 
 
 def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:

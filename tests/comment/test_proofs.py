@@ -12,8 +12,8 @@ import chess
 import pytest
 
 from kibitz.comment import claims
+from kibitz.comment.claims import aftermath, grades, ideas, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, ideas, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -100,6 +100,13 @@ NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
 RA1 = seen_by(lambda _board, _times: seen(0.5, "c1a1"))
 TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
+
+FORKED, FORKER = "r3k3/7p/8/8/3N4/8/8/4K3 b - - 0 1", "r3k3/7p/8/8/3N4/8/8/4K3 w - - 0 1"
+LATER_FORK = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
+HUNTED = "r2qkb1r/5ppp/p1bppn2/1p2P3/8/1BN5/PPP1QPPP/R1B1K2R b KQkq - 0 11"
+LEVER = "6k1/p7/8/3p4/4P3/8/8/6K1 w - - 0 1"
+ENTERS = "6k1/pp5p/2p5/8/8/8/5PPP/R5K1 w - - 0 1"
+DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
 Figures = tuple[Claim, Scene, list[Scene]]
@@ -363,6 +370,23 @@ CASES: list[Figures] = [
             scene(EN_PRISE.replace("8/2N5", "4P3/2N5"), "Nd5 cxd5", has=seen(0.5, "c6d5")),
         ],
     ),
+    # The second move of the line is the fork; it is not there where the first move is another one.
+    (
+        fault.Allows(step("d4b5"), (LATER_FORK,), plies=2),
+        scene(FORKED, "h6 Nb5 h5 Nc7+ Kd8 Nxa8 h4", has=seen(0.5, "d4b5", "h6h5", "b5c7")),
+        [
+            scene(FORKED, "h6 Nb5 Kd8 Nd4 h5", has=seen(0.5, "d4b5", "e8d8", "b5d4")),
+            scene(FORKED, "h6 Nb5", has=seen(0.5, "d4b5")),
+        ],
+    ),
+    (
+        fault.Better(step("d4b5"), (LATER_FORK,), plies=2),
+        scene(FORKER, "Kd1", seen(0.5, "d4b5", "h7h6", "b5c7", "e8d8"), seen(0.0, "h7h6")),
+        [
+            scene(FORKER, "Kd1", seen(0.5, "d4b5", "e8d8", "b5d4", "d8d7"), seen(0.0, "h7h6")),
+            scene(FORKER, "Kd1", seen(0.5, "d4b5"), seen(0.0, "h7h6")),
+        ],
+    ),
     (
         fault.Prevents(step("a4a1")),
         scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Rxa4"),
@@ -606,6 +630,46 @@ CASES: list[Figures] = [
         outcomes.TradesQueens("39...Qxd4 40.Rxd4"),
         scene(HEAVY, "Qd4+ Qxd4 Rxd4 Kf6", seen(0.8)),
         [scene(HEAVY, "Qg2 Kh6 Qh2+ Kg7", seen(0.8)), scene(HEAVY, "Qd4+ Qxd4 Rxd4", seen(0.2))],
+    ),
+    # The own king is the more open one, or the other.
+    (
+        outcomes.TradesQueens("1...Qe7 2.Qxe7+ Kxe7", open_king=True),
+        scene("3qk3/pppp1ppp/8/8/8/8/P6P/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd2 d5 Kd3"),
+        [scene("3qk3/p6p/8/8/8/8/PPPP1PPP/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd1 Kd7 h3")],
+    ),
+    # The queen takes something as it goes, or stays.
+    (
+        aftermath.GainsTime(unit("Qe5"), "12.Qxe5 Bd6"),
+        scene(HUNTED, "dxe5 Qxe5 Bd6 Qg5 O-O O-O Qc7 Qh4 b4"),
+        [
+            scene(HUNTED, "dxe5 Qxe5 Bd6 Qxe6+ fxe6 Bxe6 Qe7"),
+            scene(HUNTED, "dxe5 Qxe5 Be7 O-O O-O Rd1 Qb6"),
+        ],
+    ),
+    # It was passed before, is attacked in the end, or queens are on.
+    (
+        aftermath.LeavesPassed(unit("Pd5"), "1...Kf7 2.Kf2 Ke7 3.exd5"),
+        scene(LEVER, "Kf1 Kf7 Kf2 Ke7 exd5 Kf6 Ke3 a5 Kd4"),
+        [
+            scene(LEVER.replace("3p4", "8"), "Kf1 Kf7 Kf2 Ke7 e5 Ke6 Ke3 a5"),
+            scene(LEVER, "Kf1 Kf7 Kf2 Ke7 exd5 Kd6 Ke3 a5"),
+            scene(LEVER.replace("6K1", "1q3QK1"), "Kh2 Kg7 Qg1+ Kf7 exd5 Kf6 Kh3 a5"),
+        ],
+    ),
+    # There is nothing to aim at, or the rook goes away again.
+    (
+        aftermath.Invades(chess.D7, "1...h6 2.Rd7"),
+        scene(ENTERS, "Rd1 h6 Rd7 b6 h3 a5 g3"),
+        [
+            scene("8/8/ppp2k1p/6p1/8/8/5PPP/R5K1 w - - 0 1", "Rd1 h5 Rd7 b5 h3 a5 g3"),
+            scene(ENTERS, "Rd1 h6 Rd7 b6 Rd1 a5 g3"),
+        ],
+    ),
+    # The king steps back.
+    (
+        aftermath.DrivesOut(chess.C6, "1...Kd7 2.Qd1+ Kc6"),
+        scene(DRIVEN, "Qe2+ Kd7 Qd1+ Kc6 Kh1 h6 Kg1 g6"),
+        [scene(DRIVEN, "Qe2+ Kd7 Qd1+ Ke8 Kh1 h6 Kg1 g6")],
     ),
     (
         outcomes.Castles("1...Rb8 2.O-O"),

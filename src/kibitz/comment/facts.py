@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import chess
 
-from kibitz.comment.analysis import Analysis
+from kibitz.comment.analysis import LAST_LOOK, Analysis
 from kibitz.comment.judge import Evaluation
 
 WORTH = {
@@ -23,6 +23,7 @@ WORTH = {
     chess.QUEEN: 9,
     chess.KING: 99,
 }
+LONG = 7  # plies of a line that tells what becomes of a move
 RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
 UNSEARCHED = Analysis()  # without searches
@@ -104,20 +105,26 @@ class Scene:
         """The expected reply as a scene of its own."""
         assert self.reply is not None
         took = self.captured.kind if self.captured else None
-        return Scene(
-            self.after, self.reply, self.follow[1:], self.analysis, self.move, took, self.has
-        )
+        line = self.continued(self.after, self.follow)
+        return Scene(self.after, line[0], line[1:], self.analysis, self.move, took, self.has)
 
     @cached_property
     def instead(self) -> Scene:
         """The best move as a scene, in place of the one that was made."""
         assert self.had is not None
-        line = self.had.line
+        line = self.continued(self.before, self.had.line)
         return Scene(
             self.before,
             *(line[0], line[1:], self.analysis, self.last, self.last_took),
             *(self.had, self.had.then),
         )
+
+    def continued(self, board: chess.Board, line: tuple[chess.Move, ...]) -> tuple[chess.Move, ...]:
+        """A line from a position; where it ends early, a longer look goes on."""
+        if len(line) >= LONG:
+            return line
+        look = self.analysis.deeper(played(board, *line), LAST_LOOK)
+        return line if look is None else (*line, *look.line)
 
     @cached_property
     def deeper(self) -> Scene:
@@ -157,6 +164,19 @@ class Scene:
         took = captured_by(self.boards[1], self.follow[0])
         rest, kind = self.follow[2:], took.kind if took else None
         return Scene(self.boards[2], self.follow[1], rest, self.analysis, self.follow[0], kind)
+
+    def ahead(self, plies: int) -> Scene | None:
+        """The scene of a move of the line, so many plies later, as a deeper search sees it."""
+        if not plies:
+            return self
+        key = ("ahead", plies)
+        if key not in self.memo:
+            earlier = self.ahead(plies - 2)
+            later = None if earlier is None else earlier.later()
+            has = None if later is None else self.analysis.deeper(later.after)
+            self.memo[key] = later if later is None or has is None else replace(later, has=has)
+        scene: Scene | None = self.memo[key]
+        return scene
 
 
 def scenes_of(analysis: Analysis) -> list[Scene]:

@@ -14,8 +14,8 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -48,6 +48,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **merit.WEIGHTS,
     **changed.WEIGHTS,
     **outcomes.WEIGHTS,
+    **aftermath.WEIGHTS,
     **grades.WEIGHTS,
     **GIVEN,
     **IDEAS,
@@ -84,11 +85,11 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Deflects Attracts Clears",
         "OnlyGood OnlyMove GivesUp Mates MateIn MatesLater",
         "MateIn MatesLater Mates Draws Wins Nets ComesOut Runs OpensUp Uncastles Castles "
-        "TradesQueens",
-        "HitsAgain chases Threatens",
+        "TradesQueens LeavesPassed Invades GainsTime DrivesOut",
+        "HitsAgain chases Threatens GainsTime",
         "AvoidsLoss ComesOut",
         "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
-        "TakesLoose Wins Nets",
+        "TakesLoose Wins Nets ComesOut",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
         "Traps Threatens chases",
@@ -99,7 +100,8 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Fails GivesUp Poisons",
         "ThreatensMate Threatens Wins Nets MateIn MatesLater quiet_killer chases",
         "Seventh TakesFile doubled_rooks",
-        "PassedPawn PassedPawnAdvances connected_passed",
+        "Seventh Invades",
+        "PassedPawn PassedPawnAdvances connected_passed LeavesPassed Runs",
         "Promotes underpromotes Runs Wins Nets",
         "opens_file OpensKing TakesFile strikes",
         "backward IsolatedPawn",
@@ -280,7 +282,10 @@ def stays_won(scene: Scene) -> bool:
     if gain_of(scene) >= SMALL:
         return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
     last = scene.searched_with(LAST_LOOK)
-    return last is scene or (lasts(last) and len(last.follow) >= LASTING)
+    if last is not scene and len(last.follow) < LASTING:  # too short to tell
+        had = balance(scene.start, scene.mover)
+        return lasts(last) and merit.keeps_more(scene.after, scene, had, LAST_LOOK)
+    return last is scene or lasts(last)
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:

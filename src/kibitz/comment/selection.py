@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -144,6 +144,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         better = _merits_of_better(scene, reply, level, most)
     if phase(scene.before) != "endgame":  # where pawns do not decide
         reply, better = _telling(reply, scene), _telling(better, scene)
+    if any(isinstance(claim, SOLID) for claim in better) and all(map(_is_lasting, reply)):
+        reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
     lines = fault.missed(scene, tuple(better))
     if (
@@ -153,6 +155,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         and not any(isinstance(line, fault.MissesMate) and line.moves == 1 for line in lines)
     ):
         return Selection()
+    if mark_of(scene) is not Label.INACCURACY and not _are_explained(causes, lines):
+        causes, lines = _further(scene, causes, lines, level)
     explained = any(_explains(cause) for cause in causes[:1])
     solid = any(isinstance(claim, SOLID) for claim in better)
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
@@ -168,6 +172,60 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     turn = None if stale else fault.turn_of(scene)
     criticism = (*causes[:1], *([turn] if turn else []), *lines)
     return Selection(criticism, tuple(better), tuple(reply))
+
+
+def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
+    """Whether what is to be said of a bad move says more than lines and scores."""
+    return any(map(_explains, (*causes[:1], *lines)))
+
+
+def _further(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]]:
+    """What a later move of the refutation, or of the better line, does, as nothing else explains.
+
+    What the other line has as well is no reason.
+    """
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    if causes and isinstance(causes[0], fault.Allows):
+        other = scene.instead.other if best is not None and scene.instead.reply else None
+        plies, why = _later(scene.other, other, level)
+        allows = fault.Allows(causes[0].reply, why, plies)
+        if why and allows.proved(scene):
+            return [allows, *causes[1:]], lines
+    if best is not None:
+        plies, why = _later(scene.instead, scene, level)
+        better = fault.Better(best.step, why, plies)
+        if why and better.proved(scene):
+            return causes, [better]
+    return causes, lines
+
+
+def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
+    """The first later move of a line for which there is a reason, and that; none of another's."""
+    theirs = [] if other is None else [*_moves_of(other)]
+    for number, scene in enumerate(_moves_of(line)):
+        for claim in reasons(scene, level, 1) if number else ():
+            new = kind_of(claim) not in SLIGHT and not any(claim.proved(move) for move in theirs)
+            apart = other is None or not isinstance(claim, GAINS) or _ends_apart(line, other)
+            if new and apart:
+                return 2 * number, (claim,)
+    return 0, ()
+
+
+def _moves_of(scene: Scene) -> Iterator[Scene]:
+    """A move, and the same side's next ones in the line."""
+    for plies in range(0, LAST_LATER + 1, 2):
+        later = scene.ahead(plies)
+        if later is None or later.after.is_game_over():
+            return
+        yield later
+
+
+def _ends_apart(line: Scene, other: Scene) -> bool:
+    """Whether the side whose moves these are ends with more material in the first line."""
+    ends = [outcomes.positions(scene)[-1] for scene in (line, other)]
+    return balance(ends[0], line.mover) > balance(ends[1], line.mover)
 
 
 def _explains(claim: Claim) -> bool:
@@ -187,9 +245,15 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
     if not scene.reply:
         return []
-    more = [claim for claim in outcomes.outcomes(scene.other) if _is_the_cost(claim, scene)]
+    more = [claim for claim in _consequences(scene.other) if _is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
     return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
+
+
+def _consequences(scene: Scene) -> Iterator[Claim]:
+    """What the line after a move leads to, proved."""
+    yield from outcomes.outcomes(scene)
+    yield from aftermath.aftermaths(scene)
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -232,13 +296,22 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
                 )
             )
             return castles or end.has_castling_rights(scene.mover)
-    return True
+    return not (_is_lasting(claim) and scene.instead.reply and _has(scene.instead.other, claim))
+
+
+def _is_lasting(claim: Claim) -> bool:
+    return type(claim) in aftermath.WEIGHTS
+
+
+def _has(scene: Scene, claim: Claim) -> bool:
+    """Whether a line leaves something of the same kind, too."""
+    return any(type(other) is type(claim) for other in aftermath.aftermaths(scene))
 
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
     instead = scene.instead
-    more = [claim for claim in outcomes.outcomes(instead) if _is_missed(claim, scene)]
+    more = [claim for claim in _consequences(instead) if _is_missed(claim, scene)]
     claims = [
         claim for claim in reasons(instead, level, most, more) if not _is_shared(claim, scene)
     ]
@@ -279,7 +352,9 @@ def _is_missed(claim: Claim, scene: Scene) -> bool:
             return best > made
         case outcomes.Castles():
             return not outcomes.castled(scene)
-    return True
+        case outcomes.TradesQueens():
+            return bool(outcomes.positions(_refuted(scene))[-1].queens)
+    return not (_is_lasting(claim) and _has(scene, claim))
 
 
 def _refuted(scene: Scene) -> Scene:
@@ -297,6 +372,11 @@ FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an an
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
+SLIGHT = (  # too little to be the point of a line
+    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
+    *("gains_space", "king_to_centre", "OpensKing", "TakesBack"),
+)
+LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one

@@ -158,12 +158,19 @@ class Allows(Claim):
 
     reply: Step
     why: tuple[Claim, ...]
+    plies: int = 0  # of its line, after which comes the move that does all this
 
     def proved(self, scene: Scene) -> bool:
-        """The search's reply, and all that is said of it."""
+        """The search's reply, and all that is said of it, or of that later move."""
         if scene.has is None or not scene.has.line or scene.has.line[0] != self.reply.move:
             return False
-        return all(claim.proved(scene.other) for claim in self.why)
+        return _does(scene.other, self.plies, self.why)
+
+
+def _does(scene: Scene, plies: int, why: tuple[Claim, ...]) -> bool:
+    """Whether the move that comes so many plies later in a line does all that is claimed."""
+    later = scene.ahead(plies)
+    return later is not None and all(claim.proved(later) for claim in why)
 
 
 @dataclass(frozen=True)
@@ -203,6 +210,7 @@ class Better(Claim):
 
     step: Step
     why: tuple[Claim, ...]
+    plies: int = 0  # of its line, after which comes the move that does all this
 
     def proved(self, scene: Scene) -> bool:
         """The search's best move, where the one made was worse."""
@@ -217,7 +225,7 @@ class Better(Claim):
             bad
             and not lost
             and self.step.move != scene.move
-            and all(claim.proved(scene.instead) for claim in self.why)
+            and _does(scene.instead, self.plies, self.why)
         )
 
 
@@ -303,6 +311,12 @@ def answer_line(scene: Scene) -> str:
     )
     moves = (scene.other.move, *scene.other.follow)[: max(3, next(lasting, 3))]
     return scene.after.variation_san(moves).replace(". ", ".")
+
+
+def line_to(scene: Scene, plies: int) -> str:
+    """A move and those of its line up to the one that comes so many plies later."""
+    moves = (scene.move, *scene.follow[:plies])
+    return scene.before.variation_san(moves).replace(". ", ".")
 
 
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:

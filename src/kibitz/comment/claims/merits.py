@@ -74,12 +74,22 @@ class Wins(Claim):
         return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
 
     def falls(self, scene: Scene) -> bool:
-        """Whether deeper searches, too, expect the named pieces to fall, and not others."""
+        """Whether deeper searches, too, expect the named pieces to fall, and not others.
+
+        Where something is named that they cost, no more may fall for it than is told.
+        """
         line = scene.analysis.expected(scene.after)
-        lost = (
-            None if line is None else gone(scene.start, played(scene.after, *line), not scene.mover)
+        end = None if line is None else played(scene.after, *line)
+        theirs, own = (
+            None if end is None else gone(scene.start, end, white)
+            for white in (not scene.mover, scene.mover)
         )
-        return lost is None or not Counter(self.won) - lost
+        if theirs is None or own is None:
+            return True
+        more = theirs - own - Counter(self.won)
+        if self.lost and self.lost == listed(own - theirs) and more:
+            return False
+        return not Counter(self.won) - theirs
 
 
 def gain_of(scene: Scene) -> int:

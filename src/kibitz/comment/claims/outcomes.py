@@ -32,10 +32,7 @@ PERPETUAL = 3  # checks in a row that end where they began, at least
 def course(scene: Scene) -> tuple[chess.Move, ...]:
     """The move and what is expected after it; where that ends early, a longer look goes on."""
     if "course" not in scene.memo:
-        line = (scene.move, *scene.follow)
-        if len(line) < SHOWN:
-            look = scene.analysis.deeper(scene.boards[-1], LAST_LOOK)
-            line += () if look is None else look.line
+        line = scene.continued(scene.before, (scene.move, *scene.follow))
         scene.memo["course"] = line[:LONGEST]
     moves: tuple[chess.Move, ...] = scene.memo["course"]
     return moves
@@ -65,7 +62,7 @@ def _is_calm(board: chess.Board) -> bool:
     return not board.is_check() and gain is not None and gain < LEAST
 
 
-def _told(scene: Scene, plies: int) -> str:
+def told(scene: Scene, plies: int) -> str:
     """The first moves after the move itself, as text; nothing where they are too many."""
     moves = course(scene)[1:plies]
     return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= SHOWN else ""
@@ -111,7 +108,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
         plies -= 1
     if plies > SHOWN and gain < FAR_GAIN:
         return []
-    line = _told(scene, plies)
+    line = told(scene, plies)
     if balance(boards[-1], white) <= balance(scene.start, white):
         return [ComesOut((), (), line, back=True)] if gain >= LEAST_UNNAMED else []
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
@@ -250,7 +247,7 @@ def opens_up(scene: Scene) -> list[OpensUp]:
         queens = board.pieces_mask(chess.QUEEN, scene.mover)
         lasts = all(exposure(later, other) >= had + 2 for later in boards[plies:])
         if queens and lasts and plies < len(boards) - 1 and _attackers(boards[-1], other) >= 2:
-            return [OpensUp(_told(scene, plies))]
+            return [OpensUp(told(scene, plies))]
     return []
 
 
@@ -299,8 +296,8 @@ def running(scene: Scene) -> list[Runs]:
         there = [board.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for board in boards]
         first = there.index(True)
         attacked = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
-        if 0 < first < len(boards) - 2 and all(there[first:]) and not attacked:
-            runs.append(Runs(pawn, _told(scene, first)))
+        if 0 < first <= min(SHOWN, len(boards) - 3) and all(there[first:]) and not attacked:
+            runs.append(Runs(pawn, told(scene, first)))
     return runs
 
 
@@ -327,18 +324,22 @@ def uncastled(scene: Scene) -> list[Uncastles]:
             return []
         if not boards[plies].has_castling_rights(other):
             moved = boards[plies].king(other) != scene.before.king(other)
-            return [Uncastles(_told(scene, plies))] if moved else []
+            return [Uncastles(told(scene, plies))] if moved else []
     return []
 
 
 @dataclass(frozen=True)
 class TradesQueens(Claim):
-    """The line takes the queens off where the mover is winning, who has no more to fear then."""
+    """The line takes the queens off where that suits the mover: it is winning, or has more to fear.
+
+    `open_king`: its king stands more open than the other one.
+    """
 
     line: str = ""
+    open_king: bool = False
 
     def proved(self, scene: Scene) -> bool:
-        """Both sides have a queen before and none at the calm end, and the search sees a win."""
+        """Both sides have a queen before and none at the calm end; of a win the search is sure."""
         return self in without_queens(scene)
 
 
@@ -347,10 +348,12 @@ def without_queens(scene: Scene) -> list[TradesQueens]:
     before, boards = scene.before, positions(scene)
     both = all(before.pieces_mask(chess.QUEEN, white) for white in (True, False))
     won = scene.had is not None and scene.had.value >= WON
-    if not (both and won) or boards[-1].queens:
+    own, other = (exposure(before, white) for white in (scene.mover, not scene.mover))
+    if not both or not (won or own > other) or boards[-1].queens:
         return []
     plies = next(number for number, board in enumerate(boards) if not board.queens)
-    return [TradesQueens(_told(scene, plies))]
+    line = told(scene, plies)
+    return [TradesQueens(line, not won)] if won or line else []
 
 
 @dataclass(frozen=True)
@@ -369,7 +372,7 @@ def castled(scene: Scene) -> list[Castles]:
     boards = _all_positions(scene)
     for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
         if 1 < plies <= SHOWN and board.turn == scene.mover and board.is_castling(move):
-            return [Castles(_told(scene, plies))]
+            return [Castles(told(scene, plies))]
     return []
 
 

@@ -35,7 +35,9 @@ def proofs(scene: Scene, comment: Comment) -> list[tuple[Claim, Scene, tuple[Cla
     proved: list[tuple[Claim, Scene, tuple[Claim, ...]]] = []
     for claim in comment.claims:
         why: tuple[Claim, ...] = ()
-        if isinstance(claim, (fault.Allows, fault.Overlooks)):
+        if isinstance(claim, (fault.Allows, fault.Better)) and claim.plies:
+            why = claim.why
+        elif isinstance(claim, (fault.Allows, fault.Overlooks)):
             why = comment.reply
         elif isinstance(claim, fault.Better):
             why = comment.better or keeps(scene)
@@ -53,7 +55,9 @@ def keeps(scene: Scene) -> tuple[Claim, ...]:
 
 def scene_of_why(claim: Claim, scene: Scene) -> Scene:
     """The scene that the reasons of a fault are about."""
-    return scene.instead if isinstance(claim, fault.Better) else scene.other
+    first = scene.instead if isinstance(claim, fault.Better) else scene.other
+    plies = claim.plies if isinstance(claim, (fault.Allows, fault.Better)) else 0
+    return first.ahead(plies) or first
 
 
 def _one(claim: Claim, scene: Scene, why: Sequence[Claim]) -> str:

@@ -143,11 +143,14 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
     else:
         name, table = kind_of(claim), ENGLISH.faults
         keys = [f"{name}.1"] if getattr(claim, "moves", 0) == 1 else [name]
-        keys += [f"{name}.why", f"{name}.chance"]
+        keys += [f"{name}{form}" for form in (".why", ".chance", ".chance.why")]
         values = scores(scene) if isinstance(claim, (fault.Allows, fault.Better)) else ()
         if values:
             keys, slots = [*keys, f"{name}.worth"], slots | worth(values)
-        if isinstance(claim, fault.Allows):
+        if isinstance(claim, (fault.Allows, fault.Better)) and claim.plies:
+            first = scene.other if isinstance(claim, fault.Allows) else scene.instead
+            keys, slots["line"] = [f"{name}.later"], fault.line_to(first, claim.plies)
+        elif isinstance(claim, fault.Allows):
             slots["line"] = fault.answer_line(scene)
     for key in keys:
         for text in table.get(key, ()):

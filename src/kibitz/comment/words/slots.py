@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import chess
 
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -30,7 +30,7 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
         slots["taker"] = language.pieces[taker or chess.PAWN]
     if isinstance(claim, outlook.Scored):
         slots["score"] = language.score(claim.centipawns)
-    if isinstance(claim, (outcomes.TakesBack, outcomes.Runs)):
+    if isinstance(claim, (outcomes.TakesBack, outcomes.Runs, aftermath.LeavesPassed)):
         piece = claim.piece if isinstance(claim, outcomes.TakesBack) else claim.pawn
         slots |= _spelled("piece", piece, language)
     if isinstance(claim, outlook.NoEscape):
@@ -99,7 +99,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".black"
         case Feature(name=("underpromotes" | "quiet_killer" | "weak_squares" | "reaches_ending")):
             name += f".{''.join(map(str, claim.counts))}"
-    return _outcome_key(claim) if type(claim) in outcomes.WEIGHTS else name
+    led_to = type(claim) in outcomes.WEIGHTS or type(claim) in aftermath.WEIGHTS
+    return _outcome_key(claim) if led_to else name
 
 
 def _outcome_key(claim: Claim) -> str:
@@ -113,6 +114,8 @@ def _outcome_key(claim: Claim) -> str:
             name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
         case outcomes.Draws(how):
             name += f".{how}"
+        case outcomes.TradesQueens(open_king=True):
+            name += ".king"
     return f"{name}.line" if vars(claim).get("line") else name
 
 

@@ -10,7 +10,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.claims.faults import answer_line
+from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
@@ -114,20 +114,28 @@ class Speaker:
         match claim:
             case fault.Overlooks():
                 why = self._which(scene.other, claim.why[:1])
+            case fault.Allows() | fault.Better() if claim.plies:
+                name += ".later"
+                first = scene.other if isinstance(claim, fault.Allows) else scene.instead
+                slots["line"] = language.notation(line_to(first, claim.plies))
+                why = self._which(first.ahead(claim.plies) or first, claim.why)
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
                 if not (why or scored) and (values := scores(scene)):
                     name, slots = "Allows.worth", slots | worth(values, language)
             case fault.Better():
-                why = self._which(scene.instead, claim.why) or self._kept(scene)
+                why = self._which(scene.instead, claim.why)
                 if claim.step in self.memory.replies:
-                    name, why = "Better.chance", ""
-                elif not why and (values := scores(scene)):
+                    name = "Better.chance"  # the reason is told again, in short
+                else:
+                    why = why or self._kept(scene)
+                if not why and name == "Better" and (values := scores(scene)):
                     name, slots = "Better.worth", slots | worth(values, language)
             case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
                 name += ".1"
         if why:
-            name, slots["why"] = f"{name}.why", why
+            slots["why"] = why
+            name += "" if name.endswith(".later") else ".why"
         name = name if name in language.faults else name.partition(".")[0]
         forms = language.faults[name]
         for twice in language.once:  # one is enough for a sentence
@@ -137,6 +145,7 @@ class Speaker:
 
     def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
         texts = [self.predicate(claim, scene) for claim in claims if self._says(claim, scene)]
+        texts.sort(key=lambda text: ":" in text)  # what follows a colon ends the sentence
         return self.language.joined(texts)
 
     def _kept(self, scene: Scene) -> str:

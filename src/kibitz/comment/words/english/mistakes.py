@@ -42,6 +42,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The answer is {reply}, which {why}.",
         "The trouble is {reply}: it {why}.",
     ),
+    "Allows.later": (
+        "The trouble is {line}, which {why}.",
+        "{other} answers {line}, which {why}.",
+        "The trouble is {line}: the last move {why}.",
+    ),
     "Better": (
         "Better was {step}.",
         "{step} was better.",
@@ -52,6 +57,16 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{mover} missed {step}.",
         "{step} was possible.",
         "{mover} could have played {step}.",
+    ),
+    "Better.chance.why": (
+        "{mover} missed {step}, which {why}.",
+        "{mover} could have played {step}, which {why}.",
+        "{step} was possible: it {why}.",
+    ),
+    "Better.later": (
+        "Better was {line}, which {why}.",
+        "Better was {line}: the last move {why}.",
+        "{mover} should have played {line}, which {why}.",
     ),
     "Better.worth": (
         "Better was {step} ({had} instead of {has}).",

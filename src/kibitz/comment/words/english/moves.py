@@ -108,6 +108,23 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Uncastles.line": ("keeps {other}'s king from castling: {line}",),
     "TradesQueens": ("takes the queens off in the line that follows",),
     "TradesQueens.line": ("takes the queens off: {line}",),
+    "TradesQueens.king": ("takes the queens off, with {mover}'s king the more open one",),
+    "TradesQueens.king.line": (
+        "takes the queens off, with {mover}'s king the more open one: {line}",
+    ),
+    "GainsTime.line": ("gains time on {piece}: {line}", "drives away {piece}: {line}"),
+    "LeavesPassed": ("leaves {mover} with a passed pawn on {square} in the line that follows",),
+    "LeavesPassed.line": (
+        "leaves {mover} with a passed pawn on {square}: {line}",
+        "gives {mover} a passed pawn on {square}: {line}",
+    ),
+    "Invades": ("brings a rook to {square} in the line that follows",),
+    "Invades.line": ("brings a rook to {square}: {line}",),
+    "DrivesOut": ("drives {other}'s king out",),
+    "DrivesOut.line": (
+        "drives {other}'s king out: {line}",
+        "leaves {other}'s king far from home: {line}",
+    ),
     "Castles.line": ("lets {mover} castle soon: {line}",),
     "TakesBack": ("takes back with the {kind}",),
     "HitsAgain": ("makes {piece} move again", "gains time, as {piece} has to move again"),

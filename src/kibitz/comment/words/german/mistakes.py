@@ -48,6 +48,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Die Antwort ist {reply}, und das {why}.",
         "Das Problem ist {reply}: Das {why}.",
     ),
+    "Allows.later": (
+        "Das Problem ist {line}, und das {why}.",
+        "{other} antwortet {line}, und das {why}.",
+        "Das Problem ist {line}: Der letzte Zug {why}.",
+    ),
     "Better": (
         "Besser war {step}.",
         "{step} war besser.",
@@ -58,6 +63,16 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{mover} verpasste {step}.",
         "{step} war möglich.",
         "{mover} hätte {step} spielen können.",
+    ),
+    "Better.chance.why": (
+        "{mover} verpasste {step}, und das {why}.",
+        "{mover} hätte {step} spielen können, denn das {why}.",
+        "{step} war möglich: Das {why}.",
+    ),
+    "Better.later": (
+        "Besser war {line}, denn das {why}.",
+        "Besser war {line}: Der letzte Zug {why}.",
+        "{mover} hätte {line} spielen sollen, denn das {why}.",
     ),
     "Better.worth": (
         "Besser war {step} ({had} statt {has}).",

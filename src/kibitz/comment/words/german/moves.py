@@ -154,6 +154,17 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Uncastles.line": ("verhindert die {other:weiße} Rochade: {line}",),
     "TradesQueens": ("tauscht in der Folge die Damen",),
     "TradesQueens.line": ("tauscht die Damen: {line}",),
+    "TradesQueens.king": ("tauscht die Damen, wobei der {mover:weiße} König offener steht",),
+    "TradesQueens.king.line": (
+        "tauscht die Damen, wobei der {mover:weiße} König offener steht: {line}",
+    ),
+    "GainsTime.line": ("gewinnt Zeit durch Angriff auf {piece:den}: {line}",),
+    "LeavesPassed": ("gibt {mover} in der Folge einen Freibauern auf {square}",),
+    "LeavesPassed.line": ("gibt {mover} einen Freibauern auf {square}: {line}",),
+    "Invades": ("bringt in der Folge einen Turm nach {square}",),
+    "Invades.line": ("bringt einen Turm nach {square}: {line}",),
+    "DrivesOut": ("treibt den {other:weißen} König heraus",),
+    "DrivesOut.line": ("treibt den {other:weißen} König heraus: {line}",),
     "Castles.line": ("erlaubt {mover} bald die Rochade: {line}",),
     "TakesBack": ("schlägt mit {kind:dem} zurück",),
     "HitsAgain": (

@@ -1,0 +1,196 @@
+"""Claims about what the line that is expected leaves: time won, passed pawns, places of pieces.
+
+They are reasons of bad moves, as those of `outcomes`, where no material and no mate is at stake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Weights
+from kibitz.comment.claims.outcomes import SHOWN, course, exposure, positions, told
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    is_defended,
+    is_passed,
+    is_unsafe,
+    unit,
+    units,
+)
+
+LATEST = 4  # plies after which the queen is attacked; other pieces are by the next move
+LASTS = 2  # positions at the end of the line in which what it leaves is there
+OUT = 2  # ranks from home at which a king has been driven out
+FAR_UP = 4  # the rank of a passed pawn, from 0, from which on it is worth words
+
+
+@dataclass(frozen=True)
+class GainsTime(Claim):
+    """A later move of the line attacks a piece that has to leave then."""
+
+    piece: Unit  # where it is attacked
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The attacker is safe and worth less, or nothing guards the piece, and it goes away."""
+        return self in gained_time(scene)
+
+
+def gained_time(scene: Scene) -> list[GainsTime]:
+    """The first piece of the other side that the line drives away, after the move itself."""
+    boards, moves = positions(scene), course(scene)
+    for plies in range(2, min(len(boards) - 2, LATEST + 1), 2):
+        move, leaves = moves[plies : plies + 2]
+        before, board = boards[plies : plies + 2]
+        quiet = not (before.is_capture(move) or board.is_check() or board.is_capture(leaves))
+        by, target = unit(board, move.to_square), unit(board, leaves.from_square)
+        if not quiet or before.is_castling(move) or target.kind in (chess.PAWN, chess.KING):
+            continue
+        seen = target.square in board.attacks(by.square)
+        cheap = by.worth < target.worth or not is_defended(board, target.square)
+        new = target.square not in before.attacks(move.from_square)
+        near = plies == 2 or target.kind == chess.QUEEN
+        if (
+            near
+            and seen
+            and new
+            and cheap
+            and by.kind != chess.KING
+            and not is_unsafe(board, by.square)
+        ):
+            return [GainsTime(target, told(scene, plies + 1))]
+    return []
+
+
+@dataclass(frozen=True)
+class LeavesPassed(Claim):
+    """The line ends without queens, with a passed pawn of the mover far up that is new."""
+
+    pawn: Unit
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It is passed in the last positions, was on no such file before, and is not attacked."""
+        return self in left_passed(scene)
+
+
+def left_passed(scene: Scene) -> list[LeavesPassed]:
+    """The passed pawns that the line leaves."""
+    white, had = scene.mover, _passed_files(scene.before, scene.mover)
+
+    def stays(pawn: Unit) -> Callable[[chess.Board], bool]:
+        piece = chess.Piece(chess.PAWN, white)
+        return lambda board: (
+            board.piece_at(pawn.square) == piece
+            and is_passed(board, pawn.square, white)
+            and not board.is_attacked_by(not white, pawn.square)
+        )
+
+    return [
+        LeavesPassed(pawn, line)
+        for pawn in units(positions(scene)[-1], white)
+        if not positions(scene)[-1].queens
+        and pawn.kind == chess.PAWN
+        and pawn.square & 7 not in had
+        and _rank(pawn) >= FAR_UP
+        for line in _since(scene, stays(pawn))
+    ]
+
+
+def _rank(pawn: Unit) -> int:
+    return pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)
+
+
+def _passed_files(board: chess.Board, white: bool) -> set[int]:
+    pawns = board.pieces(chess.PAWN, white)
+    return {square & 7 for square in pawns if is_passed(board, square, white)}
+
+
+@dataclass(frozen=True)
+class Invades(Claim):
+    """A rook of the mover comes to its seventh rank in the line, and stays there."""
+
+    square: int
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """None stood there before; pawns on that rank or the king behind it are its aim."""
+        return self in invaded(scene)
+
+
+def invaded(scene: Scene) -> list[Invades]:
+    """The squares on which rooks stand on the seventh rank at the end of the line."""
+    white, end = scene.mover, positions(scene)[-1]
+    rank, last = (chess.BB_RANK_7, chess.BB_RANK_8) if white else (chess.BB_RANK_2, chess.BB_RANK_1)
+    aims = end.pieces_mask(chess.PAWN, not white) & rank
+    aims |= end.pieces_mask(chess.KING, not white) & last
+    if scene.before.pieces_mask(chess.ROOK, white) & rank or not aims:
+        return []
+    rooks = chess.scan_forward(end.pieces_mask(chess.ROOK, white) & rank)
+
+    def stands(square: int) -> Callable[[chess.Board], bool]:
+        rook = chess.Piece(chess.ROOK, white)
+        return lambda board: board.piece_at(square) == rook and not is_unsafe(board, square)
+
+    return [Invades(square, line) for square in rooks for line in _since(scene, stands(square))]
+
+
+@dataclass(frozen=True)
+class DrivesOut(Claim):
+    """The line drives the other king from home, with queens on the board."""
+
+    square: int  # where it stands in the end
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It stood on its first two ranks, is further out in the last positions, and more open."""
+        return self in driven_out(scene)
+
+
+def driven_out(scene: Scene) -> list[DrivesOut]:
+    """The square on which the other king ends, if it had to leave home."""
+    other, end = not scene.mover, positions(scene)[-1]
+    king = end.king(other)
+    assert king is not None
+
+    def is_out(board: chess.Board) -> bool:
+        return _from_home(board, other) >= OUT and bool(board.queens)
+
+    opened = exposure(end, other) > exposure(scene.before, other)
+    if not opened or _from_home(scene.before, other) >= OUT:
+        return []
+    return [DrivesOut(king, line) for line in _since(scene, is_out)]
+
+
+def _from_home(board: chess.Board, white: bool) -> int:
+    king = board.king(white)
+    assert king is not None
+    return king >> 3 if white else 7 - (king >> 3)
+
+
+def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
+    """The moves after which something holds to the end of the line, if it begins soon enough."""
+    boards = positions(scene)
+    plies = len(boards)
+    while plies > 1 and holds(boards[plies - 1]):
+        plies -= 1
+    if plies <= SHOWN and plies <= len(boards) - LASTS:
+        yield told(scene, plies)
+
+
+def aftermaths(scene: Scene) -> Iterator[Claim]:
+    """What the line leaves for good, proved."""
+    for find in (gained_time, left_passed, invaded, driven_out):
+        yield from find(scene)[:1]
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    DrivesOut: Weights(0.54, 0.54, 0.52),
+    LeavesPassed: Weights(0.52, 0.53, 0.52),
+    Invades: Weights(0.5, 0.5, 0.48),
+    GainsTime: Weights(0.46, 0.46, 0.44),
+}
