@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,7 @@ from kibitz.data.labels.evaluating import (
     play_game,
 )
 from kibitz.data.labels.labels import LabelModel, wdl
+from kibitz.data.labels.teaching import LabelledGame, Task, There
 from kibitz.data.shard import RANDOM_MOVE, Game, games_of, read
 from kibitz.data.store import shards_in
 from kibitz.position.fen import START
@@ -232,6 +234,43 @@ def test_stopped_and_continued(tmp_path: Path) -> None:
     whole, parts = kept(tmp_path / "whole"), kept(tmp_path / "parts")
     assert {n: shown(game) for n, game in whole.items()} == {n: shown(g) for n, g in parts.items()}
     assert label(job_of(fake("none")), tmp_path / "parts") == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shards_are_the_same_whoever_was_first_and_after_any_interruption(
+    tmp_path: Path, seed: int
+) -> None:
+    """Names of shards have the checksums of their contents."""
+    job, most, chance = job_of((), Labelling(most_plies=12)), 30, random.Random(seed)
+    games = {
+        number: replace(
+            play_game(job, number, cast(Teacher, Scripted(lambda ply: 20 * ply))),
+            source=job.source,
+        )
+        for number in range(12)
+    }
+
+    def make(folder: Path, starts: int, *, shuffled: bool) -> set[str]:
+        for start in range(1, starts + 1):
+            kept_games = teaching.KeptGames(job, folder, most)
+            done = kept_games.done
+            listed = [There(n, n) if n in done else Task(n) for n in games]
+            tasks = kept_games.missing(listed, lambda: False)
+            numbers = [task.number for task in tasks]
+            assert len(numbers) + len(done) == len(games)
+            if shuffled:
+                chance.shuffle(numbers)
+            for number in numbers[: None if start == starts else 3]:
+                kept_games.add(LabelledGame(number, games[number] if number != 5 else None))
+            kept_games.close()
+            assert set(kept(folder)) == set(games) - {5} or start < starts
+        return {path.name for path in shards_in(folder)}
+
+    whole = make(tmp_path / "whole", 1, shuffled=False)
+    assert len(whole) > 2
+    assert not any("-game-" in name for name in whole)
+    assert make(tmp_path / "shuffled", 1, shuffled=True) == whole
+    assert make(tmp_path / "interrupted", 3, shuffled=True) == whole
 
 
 def test_other_settings_are_not_mixed_in(tmp_path: Path) -> None:

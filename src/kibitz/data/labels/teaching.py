@@ -1,7 +1,7 @@
 """Many games evaluated by engines in several processes, through any interruption.
 
 Finished games are written about every half second as a small shard, and packed into large ones
-later. The folder is all a run has to remember: what is there is not made again.
+later, in order. The folder is all a run has to remember: what is there is not made again.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,7 +34,7 @@ from kibitz.data.labels.evaluating import (
 from kibitz.data.labels.labels import LabelModel
 from kibitz.data.openings import Opening
 from kibitz.data.shard import SUFFIX, Game, Shard, games_of, provenance, shard_of
-from kibitz.data.store import Store, add, concatenate, differing, select
+from kibitz.data.store import Store, add, differing, select
 from kibitz.engine.running import Kept
 from kibitz.uci.client import ProgramFault
 
@@ -73,63 +72,119 @@ def _labelled(job: TeacherJob, task: Task) -> LabelledGame:
         return LabelledGame(task.number, None, f"game {task.number} dropped: {error}")
 
 
+class There(NamedTuple):
+    """A game that is not missing: its number in the run, and its identity."""
+
+    number: int
+    key: Hashable
+
+
 class KeptGames:
-    """The finished games of a run: large shards, and small ones not yet packed into them."""
+    """The finished games of a run: large shards, and small ones not yet packed into them.
+
+    Large shards have the games in the order of the run, and each ends with the game that fills it:
+    they are the same whoever made the games, in whatever order, and after any interruption.
+    """
 
     def __init__(self, job: TeacherJob, folder: Place, plies: int) -> None:
         self.folder, self._stem, self._plies = folder, job.stem, plies
         self.done: set[Hashable] = set()
-        self._loose: dict[Place, Shard] = {}
-        self._games: list[LabelledGame] = []  # not yet written
+        self._small: list[Place] = []  # shards whose games are still to be packed
+        self._earlier: dict[Hashable, Game] = {}  # what was in them at the start
+        self._waiting: deque[int] = deque()  # games of the run that are not packed, in order
+        self._made: dict[int, Game | None] = {}  # what became of them; None: dropped
+        self._next: list[tuple[int, Game]] = []  # of the next large shard, none missing before
+        self._unwritten: list[tuple[int, Game]] = []
         self._written = -math.inf  # when the last ones were
+        self._whole = False
         paths: list[Place] = []
         if folder.is_dir():
             paths += folder.glob(f"{job.stem}-*{SUFFIX}")
-        paths.sort(key=lambda path: (self._is_loose(path), path.name))
+        paths.sort(key=lambda path: (self._is_small(path), path.name))
         self.store = Store(paths, "not there")
         for path, shard in self.store.named():
             for source in shard.header.sources:
                 _compare(job.settings_in(job.source), job.settings_in(source), path)
-            games = set(job.keys(shard))
-            if self._is_loose(path) and games <= self.done:
-                path.unlink()  # a kill left it behind after its game had been packed
-                continue
-            if self._is_loose(path):
-                self._loose[path] = shard
-            self.done |= games
+            keys = job.keys(shard)
+            if self._is_small(path):
+                games = zip(keys, games_of(shard), strict=True)
+                # A kill may have left a game here after it had been packed.
+                self._earlier |= {key: game for key, game in games if key not in self.done}
+                self._small.append(path)
+            self.done |= set(keys)
+        if self._small and not self._earlier:
+            self._tidy()
 
-    def _is_loose(self, path: Place) -> bool:
+    def _is_small(self, path: Place) -> bool:
         return path.name.startswith(f"{self._stem}-game-")
 
+    def missing(self, games: Iterable[Task | There], stop: Callable[[], bool]) -> Iterator[Task]:
+        """Of all games of the run, in order, those that are to be made, until `stop` says so."""
+        for game in games:
+            if isinstance(game, There):
+                if (earlier := self._earlier.pop(game.key, None)) is not None:
+                    self._waiting.append(game.number)
+                    self._made[game.number] = earlier
+                continue
+            if stop():
+                return
+            self._waiting.append(game.number)
+            yield game
+        self._whole = True
+
     def add(self, labelled: LabelledGame) -> None:
-        """Keep a game: write it, if the last ones were not written just now."""
-        self._games.append(labelled)
-        if time.monotonic() - self._written >= _PAUSE:
-            self._write()
-            if sum(shard.plies for shard in self._loose.values()) >= self._plies:
-                self.pack()
+        """Keep a game, or that it was dropped; small shards are written now and then."""
+        self._made[labelled.number] = labelled.game
+        if labelled.game is not None:
+            self._unwritten.append((labelled.number, labelled.game))
+            if time.monotonic() - self._written >= _PAUSE:
+                self._write(self._unwritten)
+                self._written = time.monotonic()
+        self._advance()
 
-    def _write(self) -> None:
-        """Put the games that were kept into a small shard."""
-        games = [entry.game for entry in self._games if entry.game is not None]
+    def _write(self, games: Sequence[tuple[int, Game]]) -> None:
+        """Put games into a small shard; then none is unwritten."""
         if games:
-            shard = shard_of(games, provenance("data label"))
-            stem = f"{self._stem}-game-{self._games[0].number:07d}"
-            self._loose[add(self.folder, shard, stem)] = shard
-            self._games = []
-        self._written = time.monotonic()
+            stem = f"{self._stem}-game-{games[0][0]:07d}"
+            self._small.append(self._add(games, stem))
+        self._unwritten = []
 
-    def pack(self) -> None:
-        """Write what is left, and put the small shards together."""
-        self._write()
-        if self._loose:
-            loose = sorted(self._loose.items(), key=lambda item: item[0].name)
-            first = loose[0][0].name.removeprefix(f"{self._stem}-game-").partition("-")[0]
-            whole = concatenate([shard for _, shard in loose])
-            add(self.folder, whole, f"{self._stem}-{first}")
-            for path, _ in loose:
+    def _add(self, games: Sequence[tuple[int, Game]], stem: str) -> Place:
+        shard = shard_of([game for _, game in games], provenance("data label"))
+        return add(self.folder, shard, stem)
+
+    def _advance(self) -> None:
+        """Take games into the next large shard, as far as none before them is missing."""
+        while self._waiting and self._waiting[0] in self._made:
+            number = self._waiting.popleft()
+            if (game := self._made.pop(number)) is not None:
+                self._next.append((number, game))
+            if sum(len(game.plies) for _, game in self._next) >= self._plies:
+                self._pack()
+
+    def _pack(self) -> None:
+        """Write a large shard, and leave its games out of the small ones."""
+        self._add(self._next, f"{self._stem}-{self._next[0][0]:07d}")
+        self._next = []
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Put all games that are not packed into a single small shard."""
+        before, self._small = self._small, []
+        made = [(number, game) for number, game in sorted(self._made.items()) if game is not None]
+        others = [(0, game) for game in self._earlier.values()]  # of other runs with this folder
+        self._write([*self._next, *made, *others])
+        for path in before:
+            if path not in self._small:
                 path.unlink()
-            self._loose = {}
+
+    def close(self) -> None:
+        """Pack what is left if every game was made; else leave it to the next start."""
+        self._advance()
+        if self._whole and not self._waiting and self._next:
+            self._pack()
+        elif self._small or self._unwritten:
+            self._tidy()
 
 
 def label(
@@ -146,12 +201,12 @@ def label(
     After `stop` says so, the games in progress are finished. `counts` gets what was `there`.
     """
 
-    def missing(done: Collection[Hashable]) -> Iterator[Task]:
-        numbers = [number for number in range(games) if number not in done]
-        counts["there"] = games - len(numbers)
-        return map(Task, numbers)
+    def wanted(done: Collection[Hashable]) -> Iterator[Task | There]:
+        counts["there"] = sum(number in done for number in range(games))
+        for number in range(games):
+            yield There(number, number) if number in done else Task(number)
 
-    return _run(job, folder, missing, workers, stop, plies)
+    return _run(job, folder, wanted, workers, stop, plies)
 
 
 def relabel(
@@ -167,53 +222,57 @@ def relabel(
 
     `counts` gets the games that are there already (`there`), and exact copies, which are left out.
     """
-    return _run(job, folder, partial(_missing, shards, counts), workers, stop, plies)
+    return _run(job, folder, partial(_wanted, shards, counts), workers, stop, plies)
 
 
-def _missing(
+def _wanted(
     shards: Iterable[Shard], counts: Counter[str], done: Collection[Hashable]
-) -> Iterator[Task]:
+) -> Iterator[Task | There]:
     identified: set[Hashable] = set()
     number = 0
     for shard in shards:
+        listed: dict[int, Task | There] = {}
         missing = []
         for game, key in enumerate(identities(shard)):
             what = "copies" if key in identified else "there" if key in done else "missing"
             counts[what] += 1
             identified.add(key)
-            if what == "missing":
+            if what == "there":
+                listed[game] = There(number + game, key)
+            elif what == "missing":
                 missing.append(game)
         games = games_of(select(shard, np.array(missing, dtype=np.int64)))
-        yield from (Task(number + at, game) for at, game in zip(missing, games, strict=True))
+        for at, game_there in zip(missing, games, strict=True):
+            listed[at] = Task(number + at, game_there)
+        yield from (listed[at] for at in sorted(listed))
         number += shard.games
 
 
 def _run(
     job: TeacherJob,
     folder: Place,
-    missing: Callable[[Collection[Hashable]], Iterable[Task]],
+    wanted: Callable[[Collection[Hashable]], Iterable[Task | There]],
     workers: int,
     stop: Callable[[], bool],
     plies: int,
 ) -> Iterator[LabelledGame]:
-    """Make the games that `missing` finds beside those that are done, and keep them."""
+    """Make the games that are wanted and not done, and keep them."""
     with with_lock(folder, "labelling"):
         games, dropped = KeptGames(job, folder, plies), 0
         if games.done:
             say(f"{len(games.done):,} games are in {games.folder} already")
         try:
-            tasks = takewhile(lambda _: not stop(), missing(games.done))
+            tasks = games.missing(wanted(games.done), stop)
             for labelled in in_processes(partial(_labelled, job), tasks, workers):
                 dropped = 0 if labelled.game else dropped + 1
-                if labelled.game:
-                    games.add(labelled)
-                elif dropped >= MOST_DROPPED:
+                games.add(labelled)
+                if dropped >= MOST_DROPPED:
                     what = f"the engine failed {dropped} times in a row, at last"
                     raise InputError(what, value=labelled.fault)
                 yield labelled
         finally:
             _teacher.end()
-            games.pack()
+            games.close()
 
 
 def _compare(settings: dict[str, Any], written: dict[str, Any], path: Place) -> None:
