@@ -295,7 +295,7 @@ class BatchedPlayer:
 
 
 MEBIBYTE = 1 << 20
-PIECES = 8  # at least, for each processor of a cluster: then all end at about the same time
+PIECES = 4  # that each processor of a cluster has still to expect: all end at about the same time
 LARGEST_PIECE = 32  # games: no more are played again when a machine is lost
 
 
@@ -375,8 +375,7 @@ class Players:
 
     def _play_elsewhere(self, run: SharedRun, games: int, workers: int) -> None:
         """Hand out numbers in pieces; what came of a piece is on the disk before the next."""
-        size = max(1, min(LARGEST_PIECE, games // (PIECES * workers)))
-        pieces, needs = _pieces(run, size), files_of(self._where)
+        pieces, needs = _pieces(run, games, workers), files_of(self._where)
         for played in in_processes(self, pieces, workers, needs=needs, stopped=lambda: run.stopped):
             for game in played:
                 run.keep(game)
@@ -423,8 +422,9 @@ def player_of(
     return BatchedPlayer(evaluator, settings, cache)
 
 
-def _pieces(run: Run, size: int) -> Iterator[list[int]]:
-    """The numbers of a run, so many at a time."""
-    numbers = iter(run.following, None)
-    while piece := list(islice(numbers, size)):
+def _pieces(run: Run, games: int, workers: int) -> Iterator[list[int]]:
+    """The numbers of a run, in pieces that get smaller towards its end."""
+    numbers, left = iter(run.following, None), games
+    while piece := list(islice(numbers, max(1, min(LARGEST_PIECE, left // (PIECES * workers))))):
+        left -= len(piece)
         yield piece
