@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -19,7 +20,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from kibitz.arena.match.journal import Journal, PlayedGame
-from kibitz.arena.match.runner import Setup, run
+from kibitz.arena.match.runner import Setup, run, run_together
 from kibitz.core.files import crc32_of
 from kibitz.core.log import Stop
 from kibitz.core.places import files_below
@@ -87,15 +88,19 @@ class MatchCell:
         """The finished games, in order."""
         if not self._file(folder).exists():
             return []
-        with Journal(self.setup.header(), self._file(folder)) as journal:
+        with self.journal(folder) as journal:
             return self._wanted(journal)
 
     def play(self, folder: Path, stop: Stop, on_game: Callable[[], None]) -> list[PlayedGame]:
         """Play what is missing."""
         folder.mkdir(parents=True, exist_ok=True)
-        with Journal(self.setup.header(), self._file(folder)) as journal:
+        with self.journal(folder) as journal:
             run(self.setup, journal, stop, lambda _: on_game())
             return self._wanted(journal)
+
+    def journal(self, folder: Path) -> Journal:
+        """Its games, locked for whoever plays on."""
+        return Journal(self.setup.header(), self._file(folder))
 
     def _wanted(self, journal: Journal) -> list[PlayedGame]:
         """The games of the plan; a journal may have more, of a plan that wanted more."""
@@ -179,6 +184,16 @@ class Session:
         if self.stop.requested or len(there) == cell.games:
             return there
         return cell.play(self.folder, self.stop, self._on_game)
+
+    def play_together(self, cells: Sequence[MatchCell]) -> None:
+        """Play what is missing of matches, on a cluster all of them at once."""
+        missing = [cell for cell in cells if len(cell.there(self.folder)) < cell.games]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as opened:
+            matches = [
+                (cell.setup, opened.enter_context(cell.journal(self.folder))) for cell in missing
+            ]
+            run_together(matches, self.stop, lambda _: self._on_game())
 
 
 class Estimate(NamedTuple):

@@ -8,7 +8,9 @@ adds up to the score less the start, and the differences of two givers to their 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
@@ -21,7 +23,9 @@ from kibitz.arena.match.spec import Spec, parse_player
 from kibitz.core.files import crc32_of
 from kibitz.core.journal import JournalFile
 from kibitz.core.log import Stop
+from kibitz.core.workers import in_processes
 from kibitz.engine import Engine
+from kibitz.engine.running import Kept
 from kibitz.position.board import Board
 from research.contempt.cells import MatchCell
 from research.contempt.contests import chance
@@ -64,27 +68,63 @@ def judge_of(network: str) -> Spec:
     return parse_player(f"{network},{JUDGE}")
 
 
+@dataclass(frozen=True)
+class JudgeJob:
+    """Judges a game, in any process; the engine stays for the next one."""
+
+    judge: Spec
+    nodes: int  # of each position
+
+    def __call__(self, task: tuple[int, PlayedGame]) -> tuple[int, Judged]:
+        """What the judge says of a game; both come with the place of its cell."""
+        place, game = task
+        return place, _judged(game, _engine.get(self.judge), self.nodes)
+
+
+_engine = Kept(Spec.engine)  # of this process
+
+
 def judged(
-    cell: MatchCell, games: Sequence[PlayedGame], folder: Path, judge: Spec, nodes: int, stop: Stop
-) -> list[Judged]:
-    """What the judge says of games; what was judged before is in a journal in the folder."""
+    cells: Sequence[tuple[MatchCell, Sequence[PlayedGame]]],
+    folder: Path,
+    job: JudgeJob,
+    workers: int,
+    stop: Stop,
+) -> list[list[Judged]]:
+    """What the judge says of games of each cell; what was judged before is in journals."""
+    with ExitStack() as opened:
+        works = [
+            opened.enter_context(closing(_journal(cell, folder, job))) if games else None
+            for cell, games in cells
+        ]
+        known = [{} if work is None else {e.number: e for e in work.entries} for work in works]
+        missing = (
+            (place, game)
+            for place, (_, games) in enumerate(cells)
+            for game in games
+            if game.number not in known[place]
+        )
+        tasks = takewhile(lambda _: not stop.requested, missing)
+        needs, stopped = job.judge.files, lambda: stop.requested
+        try:
+            for place, entry in in_processes(job, tasks, workers, needs=needs, stopped=stopped):
+                work = works[place]
+                assert work is not None, "it had a game to judge"
+                work.add(entry)
+                known[place][entry.number] = entry
+        finally:
+            _engine.end()
+    return [
+        [entries[game.number] for game in games if game.number in entries]
+        for (_, games), entries in zip(cells, known, strict=True)
+    ]
+
+
+def _journal(cell: MatchCell, folder: Path, job: JudgeJob) -> JournalFile[JudgedHeader, Judged]:
     header = msgspec.json.encode(cell.setup.header())
-    path = folder / f"{cell.slug}-{crc32_of(header)}-{nodes}.jsonl"
-    about = JudgedHeader(crc32_of(header), judge.identity, nodes)
-    work = JournalFile(path, about, Judged, work="judgement", piece="game")
-    try:
-        known = {entry.number: entry for entry in work.entries}
-        missing = [game for game in games if game.number not in known]
-        if missing and not stop.requested:
-            with judge.engine() as engine:
-                for game in missing:
-                    if stop.requested:
-                        break
-                    known[game.number] = _judged(game, engine, nodes)
-                    work.add(known[game.number])
-    finally:
-        work.close()
-    return [known[game.number] for game in games if game.number in known]
+    path = folder / f"{cell.slug}-{crc32_of(header)}-{job.nodes}.jsonl"
+    about = JudgedHeader(crc32_of(header), job.judge.identity, job.nodes)
+    return JournalFile(path, about, Judged, work="judgement", piece="game")
 
 
 def _judged(game: PlayedGame, engine: Engine, nodes: int) -> Judged:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, pairwise
+from itertools import islice, pairwise
 from statistics import NormalDist, fmean, stdev
 from typing import ClassVar, NamedTuple
 
@@ -28,7 +28,16 @@ from kibitz.train.curve import COLOURS, Line, Panel
 from research.contempt.cells import MatchCell, Session
 from research.contempt.contests import TREE, expected, hoped, tally_of
 from research.contempt.plan import Findings, Json, Plan
-from research.contempt.reasons import PHASES, Gain, Judged, gain, judge_of, judged, reasons
+from research.contempt.reasons import (
+    PHASES,
+    Gain,
+    Judged,
+    JudgeJob,
+    gain,
+    judge_of,
+    judged,
+    reasons,
+)
 
 NONE = "none"  # no odds: White still is the giver
 ODDS = (NONE, *ODDS_FILES)
@@ -148,11 +157,10 @@ class Study(Plan):
 
     def find(self, session: Session) -> Findings:
         """Scores, and comparisons with p-values that are corrected by Holm for their number."""
-        blocks = (self._cells(self.share * block / BLOCKS) for block in range(1, BLOCKS))
-        for cell in chain.from_iterable(blocks):
+        for block in range(1, BLOCKS + 1):
             if session.stop.requested:
                 break
-            session.play(cell)
+            session.play_together(self._cells(self.share * block / BLOCKS))
         return self._counted(session)
 
     def _counted(self, session: Session) -> Findings:
@@ -160,15 +168,14 @@ class Study(Plan):
         compared: list[Json] = []
         gains: list[Json] = []
         givers, opponents = self.names(self.givers), self.names(self.opponents)
+        games = [session.play(cell) for cell in self.cells()]
+        by_cell = zip(games, self._judged(games, session), strict=True)  # in the order of cells
         for odds in self.odds:
-            for name, opponent in zip(opponents, self.opponents, strict=True):
+            for name in opponents:
                 cell = {"odds": odds, "opponent": name}
-                cells = [self._cell(odds, opponent, giver, self.share) for giver in self.givers]
-                played = dict(zip(givers, map(session.play, cells), strict=True))
-                why = {
-                    giver: self._judged(place, played[giver], session)
-                    for giver, place in zip(givers, cells, strict=True)
-                }
+                of_givers = dict(zip(givers, islice(by_cell, len(givers)), strict=True))
+                played = {giver: some for giver, (some, _) in of_givers.items()}
+                why = {giver: entries for giver, (_, entries) in of_givers.items()}
                 facts += [
                     _row(cell, giver, games, why[giver]) for giver, games in played.items() if games
                 ]
@@ -187,14 +194,14 @@ class Study(Plan):
         return Findings((*headings, "moves"), rows, facts, panels, legend, more, lines)
 
     def _judged(
-        self, cell: MatchCell, games: Sequence[PlayedGame], session: Session
-    ) -> list[Judged]:
-        """What the judge says of the first games of a cell."""
-        first = games[: self.judged]
-        if not first:
-            return []
-        folder, judge = session.folder.parent / "judged", judge_of(self.judge)
-        return judged(cell, first, folder, judge, self.judge_nodes, session.stop)
+        self, games: Sequence[Sequence[PlayedGame]], session: Session
+    ) -> list[list[Judged]]:
+        """What the judge says of the first games of each cell."""
+        first = [
+            (cell, some[: self.judged]) for cell, some in zip(self.cells(), games, strict=True)
+        ]
+        how = JudgeJob(judge_of(self.judge), self.judge_nodes)
+        return judged(first, session.folder.parent / "judged", how, self.workers, session.stop)
 
 
 @cache

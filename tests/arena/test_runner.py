@@ -24,7 +24,7 @@ from kibitz.arena.match.elo import Sprt
 from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, PlayedGame, Results
 from kibitz.arena.match.report import PgnFile
-from kibitz.arena.match.runner import Setup, run
+from kibitz.arena.match.runner import Setup, Table, run
 from kibitz.arena.match.spec import parse_players
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, FileError, InputError
@@ -205,6 +205,18 @@ def test_a_seeded_search_repeats_its_games() -> None:
         return moves_of(journal.games)
 
     assert games() == games()
+
+
+SAMPLED = "uniform,rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1,Search=mcts"
+
+
+def test_a_game_is_the_same_whatever_the_players_have_played_before() -> None:
+    """The last one, with the same seed, among them."""
+    setup = setup_of(f"{SAMPLED},name=a", f"{SAMPLED},name=b", rounds=1)
+    table, (first, second) = Table(setup), setup.pairings()
+    games = [table.play(pairing).moves for pairing in (first, first, second, first)]
+    moves = [[move.uci for move in game] for game in games]
+    assert moves[0] == moves[1] == moves[3] != moves[2]
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed")

@@ -145,6 +145,9 @@ class EnginePlayer:
 
     def new_game(self, seed: int) -> None:
         """Forget the last game; loading, and compiling the first time, is not thinking time."""
+        if seed == self._engine.settings.seed:  # unchanged, it would go on where the last game was
+            self._engine.configure(seed=seed ^ 1)
+            self._engine.ready()
         self._engine.configure(seed=seed)
         self._engine.ready()
         self._engine.new_game()

@@ -11,7 +11,7 @@ take the place of threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -145,8 +145,19 @@ def run(
         with without_gc_pauses():
             in_threads(match.work, setup.concurrency)
     else:
-        match.work_elsewhere()
+        _play_elsewhere([match])
     return counted(setup, journal)
+
+
+def run_together(
+    matches: Sequence[tuple[Setup, Journal]], stop: Stop, on_game: Callable[[PlayedGame], None]
+) -> None:
+    """Play what the journals of several matches lack: on a cluster nobody waits between them."""
+    if cluster() is None:
+        for setup, journal in matches:
+            run(setup, journal, stop, on_game)
+    else:
+        _play_elsewhere([_Match(setup, journal, stop, on_game) for setup, journal in matches])
 
 
 def counted(setup: Setup, journal: Journal) -> Results:
@@ -161,14 +172,10 @@ def counted(setup: Setup, journal: Journal) -> Results:
 class Table:
     """Where games of a match are played: players that stay from game to game."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, players: dict[tuple[str, int], Player] | None = None) -> None:
+        """`players` are those of other tables, too, if only one game is played at a time."""
         self._setup = setup
-        self._players: dict[int, Player] = {}
-
-    def __call__(self, pairing: Pairing) -> PlayedGame:
-        """Play a game on a machine of a cluster."""
-        with without_gc_pauses():
-            return self.play(pairing)
+        self._players = {} if players is None else players
 
     def play(self, pairing: Pairing, over: Callable[[], bool] = never) -> PlayedGame:
         """Play a game to its end, or until it is `over`."""
@@ -176,10 +183,11 @@ class Table:
         seats = []
         for index in (pairing.white, pairing.black):
             spec = setup.players[index]
-            if index not in self._players:
-                self._players[index] = spec.open(setup.terms.start)
+            key = repr(spec), index
+            if key not in self._players:
+                self._players[key] = spec.open(setup.terms.start)
             seed = seed_of(setup.seed, pairing, index)
-            seats.append(Seat(index, self._players[index], setup.control_of(spec), seed))
+            seats.append(Seat(index, self._players[key], setup.control_of(spec), seed))
         opening = setup.openings[pairing.opening % len(setup.openings)]
         white, black = seats
         return play_game(pairing.number, white, black, opening, setup.terms, over)
@@ -190,13 +198,27 @@ class Table:
             player.close()
 
 
+class _Tables:
+    """The tables of several matches in a process of a cluster, with the same players at them."""
+
+    def __init__(self, setups: Sequence[Setup]) -> None:
+        players: dict[tuple[str, int], Player] = {}
+        self._tables = [Table(setup, players) for setup in setups]
+
+    def __call__(self, task: tuple[int, Pairing]) -> tuple[int, PlayedGame]:
+        """Play a game of a match; both come with the place of the match."""
+        place, pairing = task
+        with without_gc_pauses():
+            return place, self._tables[place].play(pairing)
+
+
 class _Match:
     """The games still to be played, handed out to workers; what goes wrong in one stops all."""
 
     def __init__(
         self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[PlayedGame], None]
     ) -> None:
-        self._setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
+        self.setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
         self._to_play = (
             pairing for pairing in setup.pairings() if pairing.number not in journal.games
         )
@@ -206,10 +228,10 @@ class _Match:
 
     def work(self) -> None:
         """Play one game after another until there is none left."""
-        table = Table(self._setup)
+        table = Table(self.setup)
         try:
-            while (pairing := self._next()) is not None:
-                self._finish(table.play(pairing, self._over))
+            while (pairing := self.next()) is not None:
+                self.finish(table.play(pairing, self._over))
         except Aborted:
             return
         except BaseException:
@@ -218,17 +240,17 @@ class _Match:
         finally:
             table.close()
 
-    def work_elsewhere(self) -> None:
-        """Have the games played by the processes of a cluster."""
-        table, games = Table(self._setup), iter(self._next, None)
-        needs = [file for spec in self._setup.players for file in spec.files]
-        for game in in_processes(table, games, 0, needs=needs, stopped=self._over):
-            self._finish(game)
-
     def _over(self) -> bool:
         return self._stop.requested or self._failed
 
-    def _next(self) -> Pairing | None:
+    @property
+    def needs_no_game(self) -> bool:
+        """Whether games in progress can be given up: a stop is requested, or a test decided."""
+        with self._lock:
+            return self._over() or self._decided()
+
+    def next(self) -> Pairing | None:
+        """A game to play; None: no more."""
         with self._lock:
             if self._over() or self._decided():
                 return None
@@ -238,10 +260,31 @@ class _Match:
         test = self._test
         return test is not None and test.advance(Results(self._journal.games).pair) is not None
 
-    def _finish(self, game: PlayedGame) -> None:
+    def finish(self, game: PlayedGame) -> None:
+        """Keep a game that is over."""
         with self._lock:
             self._journal.add(game)
             self._on_game(game)
+
+
+def _play_elsewhere(matches: Sequence[_Match]) -> None:
+    """Have the games of matches played by the processes of a cluster."""
+    setups = [match.setup for match in matches]
+    tasks = (
+        (place, pairing)
+        for place, match in enumerate(matches)
+        for pairing in iter(match.next, None)
+    )
+    needs = [file for setup in setups for spec in setup.players for file in spec.files]
+    games = in_processes(
+        _Tables(setups),
+        tasks,
+        0,
+        needs=needs,
+        stopped=lambda: all(match.needs_no_game for match in matches),
+    )
+    for place, game in games:
+        matches[place].finish(game)
 
 
 class StartupReport(NamedTuple):
