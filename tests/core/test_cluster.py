@@ -1,13 +1,15 @@
-"""A cluster of three machines loses a process and a machine; every game is there once.
+"""A cluster loses a process, a machine or its head; what comes out has the same bytes.
 
 Nobody joins it, or uses it, without its token.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,15 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import pytest
 
 from kibitz.cli import main
 from kibitz.core import cluster as clusters
 from kibitz.core.errors import InputError
-from kibitz.data.shard import read
-from kibitz.data.store import shards_in
 
 
 def with_ray(test: Callable[..., None]) -> Callable[..., None]:
@@ -34,7 +34,8 @@ def with_ray(test: Callable[..., None]) -> Callable[..., None]:
     return marked
 
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "local_cluster.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "local_cluster.py"
 PLAY = ("--network", "material", "--games", "300", "--set", "playouts=100", "--set", "group=25")
 ANNOTATE = ("--network", "material", "--nodes", "30")
 GAMES = '[Event "{0}"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bc4 Nd4 4. Nxe5 Qg5 0-1\n\n'
@@ -86,42 +87,130 @@ def command(cluster: Started, *words: str) -> list[str]:
     return [sys.executable, "-m", "kibitz", *words, "--cluster", cluster.address]
 
 
-@with_ray
-def test_every_game_once(cluster: Started, tmp_path: Path) -> None:
-    assert main(["selfplay", str(tmp_path / "here"), *PLAY]) == 0
-    there = tmp_path / "there"
-    words = command(cluster, "selfplay", str(there), *PLAY, "--json")
-    run = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    while run.poll() is None and not [*there.glob("*.shard")]:
+class Work(NamedTuple):
+    """A command that works into the folder {out}, and what it makes, whoever does the work."""
+
+    command: str
+    begun: str  # files that are there once something is finished
+    made: str  # files with the same bytes in the end
+    pgn: str = ""  # games in the order in which they ended
+
+
+ENGINE = f"{sys.executable} {ROOT / 'tests' / 'arena' / 'fake_engine.py'} none"
+STUDY = {
+    "givers": '["material,name=a,Search=mcts", "material,name=b,Search=alphabeta"]',
+    "controls": '["b=a"]',
+    "opponents": '["random"]',
+    "odds": '["queen"]',
+    "games": "60",
+    "judge": "material",
+    "judged": "30",
+    "judge_nodes": "300",
+    "annotated": "1",
+    "annotate_nodes": "50",
+}
+WORKS = {
+    "selfplay": Work(f"kibitz selfplay {{out}} {shlex.join(PLAY)}", "*.shard", "*.shard"),
+    "label": Work(
+        f"kibitz data label -o {{out}} --engine '{ENGINE}' --games 300 --workers 1 --plies 3000",
+        "*-game-*.shard",
+        "*.shard",
+    ),
+    "match": Work(
+        "kibitz match material,name=a material,name=b,CPuct=1 --nodes 100 --games 60 --sprt 0 5 "
+        "--max-moves 60 --resume {out}/games.jsonl --file {out}/result.json --pgn {out}/games.pgn",
+        "games.pgn",
+        "result.json",
+        "games.pgn",
+    ),
+    "study": Work(
+        "research.contempt study --folder {out} --set nodes=50 --set most_moves=40 "
+        + " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in STUDY.items()),
+        "games/*-a-*.jsonl",
+        "**/*.[!j]*",  # all but journals
+    ),
+}
+each_work = pytest.mark.parametrize("work", WORKS.values(), ids=[*WORKS])
+
+
+def words_of(work: Work, out: Path, cluster: Started | None = None) -> list[str]:
+    there = [] if cluster is None else ["--cluster", cluster.address]
+    words = shlex.split(work.command.format(out=out))
+    return [sys.executable, "-m", *words, "--reproducible", "--quiet", *there]
+
+
+def begin(work: Work, out: Path, cluster: Started) -> subprocess.Popen[bytes]:
+    """The work, on a cluster, when the first of it is finished."""
+    run = subprocess.Popen(words_of(work, out, cluster), stdout=subprocess.DEVNULL, cwd=ROOT)
+    while run.poll() is None and not [path for path in out.glob(work.begun) if enough(path)]:
         time.sleep(0.05)
+    return run
+
+
+def enough(path: Path) -> bool:
+    return path.suffix != ".jsonl" or path.read_bytes().count(b"\n") > 2
+
+
+def made_by(work: Work, out: Path) -> dict[str, object]:
+    """What is the same whoever has done the work."""
+    paths = [path for path in out.glob(work.made) if path.is_file() and path.suffix != ".jsonl"]
+    made: dict[str, object] = {str(path.relative_to(out)): path.read_bytes() for path in paths}
+    for name in made:
+        if name.endswith(".json"):
+            made[name] = {**json.loads((out / name).read_text()), "provenance": None}
+    if work.pgn:
+        made[work.pgn] = sorted((out / work.pgn).read_text().split("[Event "))
+    assert made
+    return made
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Work], dict[str, object]]:
+    """What a process makes without a cluster."""
+
+    @functools.cache
+    def make(work: Work) -> dict[str, object]:
+        out = tmp_path_factory.mktemp("alone") / "out"
+        subprocess.run(words_of(work, out), check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+        return made_by(work, out)
+
+    return make
+
+
+Alone: TypeAlias = Callable[[Work], dict[str, object]]
+
+
+@with_ray
+@each_work
+def test_a_process_and_a_machine_are_lost(
+    cluster: Started, alone: Alone, tmp_path: Path, work: Work
+) -> None:
+    run = begin(work, tmp_path / "out", cluster)
     assert cluster.ask("worker").startswith("killed [")
     assert cluster.ask("node").startswith("removed")
-    told, _ = run.communicate()
-    assert run.returncode == 0
-    assert json.loads(told)["games"] == 300
-    paths = shards_in(there)
-    assert sum(read(path).games for path in paths) == 300
-    # The same games, byte by byte, so each is there once.
-    assert {path.name for path in paths} == {path.name for path in shards_in(tmp_path / "here")}
+    assert run.wait() == 0
+    cluster.ask("add")
+    assert made_by(work, tmp_path / "out") == alone(work)
 
 
 @with_ray
-def test_the_head_is_lost_and_starts_again(cluster: Started, tmp_path: Path) -> None:
-    assert main(["selfplay", str(tmp_path / "here"), *PLAY]) == 0
-    there = tmp_path / "there"
-    words = ("selfplay", str(there), *PLAY, "--json")
+@each_work
+def test_the_head_is_lost_and_starts_again(
+    cluster: Started, alone: Alone, tmp_path: Path, work: Work
+) -> None:
+    out = tmp_path / "out"
     with started(2) as first:
-        run = subprocess.Popen(command(first, *words), stdout=subprocess.DEVNULL)
-        while run.poll() is None and not [*there.glob("*.shard")]:
-            time.sleep(0.05)
+        run = begin(work, out, first)
         for process in family(first.process):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
     assert run.wait() != 0  # Ray ends it
-    assert 0 < len(shards_in(there)) < len(shards_in(tmp_path / "here"))
-    subprocess.run(command(cluster, *words), check=True, stdout=subprocess.DEVNULL)
-    names = [{path.name for path in shards_in(tmp_path / each)} for each in ("here", "there")]
-    assert names[0] == names[1]
+    assert [path for path in out.glob(work.begun) if enough(path)]
+    again = subprocess.run(
+        words_of(work, out, cluster), check=True, stdout=subprocess.DEVNULL, cwd=ROOT
+    )
+    assert again.returncode == 0
+    assert made_by(work, out) == alone(work)
 
 
 def family(process: int) -> set[int]:
