@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +17,7 @@ from kibitz.core.errors import ConfigError
 from research.command import carry_out
 from research.report.__main__ import app
 from research.report.findings import LOG, findings, page
-from research.report.numbers import rows, written
+from research.report.numbers import PLACE, rows, written
 from research.report.results import Results, of_paper
 
 CATALOGUE = """
@@ -362,6 +363,32 @@ def test_our_own_catalogue_is_in_order() -> None:
     assert names <= {*results.catalogue.measure}
     for path in results.folder.glob("*.json"):
         assert path.stem in results.catalogue.measure, path
+
+
+@pytest.mark.parametrize("name", ["docs/rules.md", "research/contempt/README.md"])
+def test_one_number_changed_by_hand_makes_our_own_report_red(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    root = Path(__file__).parents[2]
+    for path in ("README.md", "docs", "research/README.md", "research/results", "research/log"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        copy = shutil.copytree if (root / path).is_dir() else shutil.copyfile
+        copy(root / path, tmp_path / path)
+    (tmp_path / "research/contempt").mkdir()
+    shutil.copyfile(root / "research/contempt/README.md", tmp_path / "research/contempt/README.md")
+    words = ["--root", str(tmp_path), "--stored"]
+    assert carry_out(app, words) == 0
+    capsys.readouterr()
+    page, results = tmp_path / name, Results(tmp_path / "research" / "results", "")
+    sentence = next(each for each in results.sentences if each.file == name)
+    path, form = PLACE.findall(sentence.text)[0]
+    before, measured = sentence.text.partition("{")[0], results.value(sentence.of, path)
+    right, wrong = written(measured, form), written(measured + 1, form)
+    assert f"{before}{right}" in page.read_text()
+    page.write_text(page.read_text().replace(f"{before}{right}", f"{before}{wrong}", 1))
+    assert carry_out(app, words) == 1
+    (red,) = [each for each in capsys.readouterr().out.splitlines() if "DIFFERS" in each]
+    assert f"{wrong} / {right}" in red
 
 
 def test_the_table_of_findings_is_that_of_the_log() -> None:
