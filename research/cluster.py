@@ -59,9 +59,10 @@ class Work(NamedTuple):
     """A command that plays {games} games into {out}, {workers} at a time or on a cluster."""
 
     command: str
-    little: int  # games
+    little: int  # games, of each cell
     much: int
     made: tuple[str, ...]  # patterns of files that are the same, whoever did the work
+    cells: int = 1
 
 
 WORKS = {
@@ -92,12 +93,14 @@ WORKS = {
         f"--set judged=4 --set judge_nodes=5000 --set workers={{workers}} {STUDY} --json",
         *(2, 10),
         ("*.csv", "pgn/*.pgn"),
+        cells=4,
     ),
     ALL_CELLS: Work(
         "python -m research.contempt study research/contempt/study.toml --folder {out} "
         "--set games={games} --set workers={workers} --set judged=0 --set annotated=0 --json",
         *(2, 4),
         ("*.csv", "pgn/*.pgn"),
+        cells=28,
     ),
 }
 
@@ -115,8 +118,8 @@ class Row(NamedTuple):
     """A kind of work on a cluster beside one process without it."""
 
     work: str
-    workers: int
-    cluster: bool  # or processes and threads of one command
+    workers: int  # of the cluster; 0: without one
+    processes: int  # or threads of the command without a cluster; 0: with one
     games: int  # of which the times are
     positions: int  # in these games; 0: the command does not say
     seconds: float
@@ -246,12 +249,13 @@ def measured(
     little, much = (
         carried_out(work, count, engine, workers, cluster) for count in (work.little, work.much)
     )
-    games = work.much - work.little
+    games = (work.much - work.little) * work.cells
     seconds, processor = much.seconds - little.seconds, much.processor - little.processor
-    start = little.seconds - work.little * seconds / games
+    start = little.seconds - work.little * work.cells * seconds / games
     positions = much.positions - little.positions
     times = seconds, processor, max(0.0, start)
-    row = Row(name, workers, cluster is not None, games, positions, *times, 1.0, 1.0, same=True)
+    places = (0, workers) if cluster is None else (workers, 0)
+    row = Row(name, *places, games, positions, *times, 1.0, 1.0, same=True)
     if alone is not None:
         busy = min(workers, processors())
         row = row._replace(
@@ -307,7 +311,7 @@ def table(
         for count in workers:
             with local_cluster(count) as cluster:
                 measure(count, cluster)
-    rows.sort(key=lambda row: ([*WORKS].index(row.work), row.cluster, row.workers))
+    rows.sort(key=lambda row: ([*WORKS].index(row.work), row.workers, row.processes))
     facts: dict[str, Any] = {"cores": processors(), "load": round(load, 2), "engine": engine}
     facts["rows"] = [{**row._asdict(), "many": costs(row, price)} for row in rows]
     facts["commands"] = {name: WORKS[name].command for name in work}
@@ -319,7 +323,9 @@ def table(
 HEADINGS = (
     "work",
     "workers",
+    "processes",
     "games",
+    "positions",
     "s",
     "efficiency",
     "processor s",
@@ -332,8 +338,8 @@ HEADINGS = (
 def _cells(row: Row) -> tuple[object, ...]:
     return (
         row.work,
-        row.workers,
-        "yes" if row.cluster else "no",
+        row.workers or "no cluster",
+        row.processes or "",
         row.games,
         row.positions or "",
         f"{row.seconds:.1f}",

@@ -22,10 +22,10 @@ do make them. Which way of thinking wins most often from there: one that expects
 one that stops to look for better replies after a while (search-contempt), or one that expects
 what people really play?
 
-Kibitz played {games} games to find out. The giver had White, at odds of: {odds}. It looked at
+Kibitz played {games} games to find out{part}. The giver had White, at odds of: {odds}. It looked at
 {nodes} positions for each move; a good program usually looks at millions. The opponents with the
 name Maia are networks that were trained on games of people of the rating that follows; each plays
-a move as often as such people do. All givers played the same openings:
+a move as often as such people do{others}. All givers played the same openings:
 
 {ways}
 
@@ -54,10 +54,10 @@ The games are in `pgn/`, some of them with comments in `annotated.pgn`; all numb
 WHY = """
 ## Where the points come from
 
-A stronger search judged every position of the first {judged} games against each opponent. What is
-won comes from two sources: own moves that give little away, and errors of the opponent. A risk is
-a move that costs {risk:g} points of 100 or more against best play; it pays off if the reply gives
-more than that back. Costs and gifts are in points of 100.
+A stronger search judged every position of each giver's first {judged} games against each
+opponent. What is won comes from two sources: own moves that give little away, and errors of the
+opponent. A risk is a move that costs {risk:g} points of 100 or more against best play; it pays off
+if the reply gives more than that back. Costs and gifts are in points of 100.
 
 {habits}
 """
@@ -125,6 +125,8 @@ def journalist(plan: Study, findings: Findings) -> str:
     habits = WHY.format(judged=plan.judged, risk=100 * RISK, habits=_habits(plan, findings))
     return JOURNALIST.format(
         games=_games(findings),
+        part="" if plan.share == 1 else f", the first {100 * plan.share:g} % of those planned",
+        others=_others(plan),
         odds=", ".join(plan.odds),
         nodes=plan.nodes,
         ways=_list([f"{spec.name} {_way(spec)}" for spec in parse_players([*plan.givers])]),
@@ -164,8 +166,15 @@ def _list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _games(findings: Findings) -> int:
-    return sum(row["games"] for row in findings.facts)
+def _games(findings: Findings) -> str:
+    return f"{sum(row['games'] for row in findings.facts):,}"
+
+
+def _others(plan: Study) -> str:
+    """Opponents that are no model of people, in words."""
+    opponents = parse_players([*plan.opponents])
+    names = [spec.name for spec in opponents if "maia" not in spec.text.partition(",")[0]]
+    return f"; {' and '.join(names)} plays as a program does" if names else ""
 
 
 def _way(spec: Spec) -> str:
@@ -194,13 +203,17 @@ def _tests(findings: Findings) -> str:
         [
             *_compared(row),
             f"{100 * row['difference']:+.2f} ± {100 * row['error']:.2f}",
-            f"{row['p']:.4f}",
-            f"{row['p_holm']:.4f}",
+            _p(row["p"]),
+            _p(row["p_holm"]),
         ]
         for row in findings.more["comparisons"]
     ]
     headings = ("cell", "difference", "games", "points of 100, 95 %", "p", "p (Holm)")
     return _markdown(headings, lines)
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -212,8 +212,8 @@ def with_forfeits(plan: Plan, session: Session, findings: Findings) -> Findings:
 
 
 def caption(plan: Plan, command: str) -> list[str]:
-    """What stands below a table and a figure."""
-    facts = [f"{name} {value}" for name, value in plan.described().items()]
+    """What stands below a table and a figure; who plays stands in them."""
+    facts = [f"{name} {value}" for name, value in plan.described().items() if name != "givers"]
     return ["; ".join(facts), command]
 
 

@@ -262,11 +262,13 @@ def _panel(odds: str, facts: list[Json], opponents: list[str], givers: list[str]
     lines = []
     for number, giver in enumerate(givers):
         rows = [row for row in facts if (row["odds"], row["giver"]) == (odds, giver)]
-        points = [(float(opponents.index(row["opponent"])), float(row["score"])) for row in rows]
+        aside = 0.05 * (number - (len(givers) - 1) / 2)  # so that intervals do not hide others
+        points = [(opponents.index(row["opponent"]) + aside, float(row["score"])) for row in rows]
         errors = [(row["score_interval"][1] - row["score_interval"][0]) / 2 for row in rows]
         if points:
             lines.append(Line(points, COLOURS[number % len(COLOURS)], errors=tuple(errors)))
-    return Panel(f"score at odds: {odds}", lines, ", ".join(opponents))
+    below = ", ".join(f"{at}: {name}" for at, name in enumerate(opponents))
+    return Panel(f"score at odds: {odds}", lines, below)
 
 
 def traps(game: PlayedGame) -> int:

@@ -75,8 +75,15 @@ def test_efficiency_is_of_the_work_without_the_start(
     assert two["many"]["games"] == pytest.approx({"core_hours": hours, "cost": hours / 2})
     assert two["many"]["positions"]["core_hours"] == pytest.approx(hours)  # 100 a game
     assert carry_out(cluster.app, ["--workers", "8", *words]) == 1  # the bytes differ
+    assert "no cluster" in table_of(words, capsys)
     assert carry_out(cluster.app, ["--work", "labeling"]) == 2
     assert "did you mean" in capsys.readouterr().err
+
+
+def table_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert carry_out(cluster.app, ["--workers", "2", *words[:-1]]) == 0
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("work", WORKS.values(), ids=[*WORKS])
