@@ -121,8 +121,9 @@ every byte. Players, with the first digits of their networks' SHA-256:
 
 def journalist(plan: Study, findings: Findings) -> str:
     """One page without a formula."""
-    judged = any(row["reasons"] for row in findings.facts)
-    habits = WHY.format(judged=plan.judged, risk=100 * RISK, habits=_habits(plan, findings))
+    habits = ""
+    if any(row["reasons"] for row in findings.facts):
+        habits = WHY.format(judged=plan.judged, risk=100 * RISK, habits=_habits(plan, findings))
     return JOURNALIST.format(
         games=_games(findings),
         part="" if plan.share == 1 else f", the first {100 * plan.share:g} % of those planned",
@@ -132,7 +133,7 @@ def journalist(plan: Study, findings: Findings) -> str:
         ways=_list([f"{spec.name} {_way(spec)}" for spec in parse_players([*plan.givers])]),
         scores=_scores(plan, findings),
         comparisons=_plainly(findings.more["comparisons"]),
-        why=habits if judged else "",
+        why=habits,
     )
 
 
