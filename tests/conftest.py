@@ -12,6 +12,9 @@ from kibitz.core import log
 # 2000-01-01: the same work gives the same bytes whenever it is done, in processes of tests, too.
 os.environ["SOURCE_DATE_EPOCH"] = "946684800"
 
+# The width of whoever runs the tests, which readline hands on, is no width that a user names.
+os.environ.pop("COLUMNS", None)
+
 # A job in the background of a shell ignores Ctrl-C, and so would every program that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

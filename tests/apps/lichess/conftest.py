@@ -19,7 +19,14 @@ from tests.apps.lichess.stand_in import BOT, TOKEN, StandIn
 
 PATIENCE = 120.0  # seconds after which a test gives up
 SHORT = Pauses(
-    limited=0.3, challenges=0.6, again=0.01, events=0.1, game=0.05, silence=5.0, tick=0.02
+    limited=0.3,
+    begins=5.0,
+    challenges=0.6,
+    again=0.01,
+    events=0.1,
+    game=0.05,
+    silence=5.0,
+    tick=0.02,
 )
 QUIET: dict[str, Any] = {"nodes": 12, "comment_every": 0, "resign": False, "ponder": False}
 
