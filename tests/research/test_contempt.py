@@ -357,7 +357,9 @@ def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def rows(*changes: str) -> Any:
-        texts = (*STUDY, "games=8", "nodes=4", "most_moves=4", *changes)
+        named = {text.partition("=")[0] for text in changes}
+        usual = (text for text in STUDY if text.partition("=")[0] not in named)
+        texts = (*usual, "games=8", "nodes=4", "most_moves=4", *changes)
         words = [word for text in texts for word in ("--set", text)]
         assert carry_out(app, ["study", "--folder", str(tmp_path), "--json", *words]) == 0
         return json.loads(capsys.readouterr().out)["rows"]
