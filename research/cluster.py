@@ -43,7 +43,7 @@ TOKEN = "of a cluster that is measured, and of no other one"
 
 
 ALL_CELLS = "the study, all cells"  # too long for a table, for what it costs
-MANY = {"games": 10**6, "positions": 10**8}  # that somebody may want
+LARGE_JOBS = {"games": 10**6, "positions": 10**8}  # what the costs are told of
 STUDY = " ".join(
     f"--set {shlex.quote(text)}"
     for text in (
@@ -269,7 +269,7 @@ def costs(row: Row, price: float) -> dict[str, dict[str, float]]:
     """Core-hours of many games and positions, and what they cost, by their processor time."""
     hours = {
         name: row.processor * many / getattr(row, name) / 3600
-        for name, many in MANY.items()
+        for name, many in LARGE_JOBS.items()
         if getattr(row, name)
     }
     return {name: {"core_hours": each, "cost": price * each} for name, each in hours.items()}

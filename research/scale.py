@@ -344,19 +344,20 @@ def marks_command(
     rows = {name: precision_and_recall(counts, least) for name, least in KINDS.items()}
     error = 1.96 * pstdev(apart) / len(apart) ** 0.5
     away = {"higher": fmean(apart), "error": error, "away": fmean(map(abs, apart))}
+    accuracies = {"sides": len(apart), **{name: round(n, 2) for name, n in away.items()}}
     facts = {
         "network": named(chosen(network)),
         "nodes": nodes,
         "games": done,
         "moves": counts.total(),
         "marks": rows,
-        "accuracy": {"sides": len(apart), **{name: round(n, 2) for name, n in away.items()}},
+        "accuracy": accuracies,
     }
     headings = ("", *next(iter(rows.values())))
     lines = [(name, *row.values()) for name, row in rows.items()]
     emit(facts, as_json=json, table=columns(headings, lines))
     if not json:
-        emit({"games": done, "moves": counts.total(), **facts["accuracy"]}, as_json=False)  # type: ignore[dict-item]
+        emit({"games": done, "moves": counts.total(), **accuracies}, as_json=False)
     return EXIT_STOPPED if stop.requested else 0
 
 
