@@ -209,6 +209,18 @@ def test_the_bench_measures_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--network is that of --batches" in capsys.readouterr().err
     assert main([*arguments, "--threads", "2"]) == 2
     assert "--batches are of one thread" in capsys.readouterr().err
+    assert main(["bench", "search", "--backend-options", "threads=1"]) == 2
+    assert "--backend-options are of --batches" in capsys.readouterr().err
+
+
+def test_the_bench_plays_with_the_network_of_the_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["--seconds", "0.2", "--threads", "1", "--backend-options", "threads=1"]
+    assert main(["bench", "selfplay", *arguments, "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["rows"]
+    assert row["network"] == "kibitz-plain-4x64 (float32, onnx)"
+    assert row["batch_fill"] is not None  # it was asked in batches
 
 
 def test_moves_without_a_score_show_none(capsys: pytest.CaptureFixture[str]) -> None:

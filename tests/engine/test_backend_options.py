@@ -34,7 +34,7 @@ def test_the_line_is_read_with_commas_or_blanks() -> None:
     assert parse_backend_options(text) == {
         "threads": 2,
         "backend": "torch",
-        "precision": True,
+        "precision": "bfloat16",
         "batch": 64,
         "graphs": False,
     }

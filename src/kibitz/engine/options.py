@@ -101,10 +101,10 @@ KEYS = {
         _SWITCH.get, "true or false", ("onnx",), "padded", "all batches have the largest size"
     ),
     "precision": Key(
-        _word(float32=False, bfloat16=True),
-        "float32 or bfloat16",
+        _word(float32="float32", tf32="tf32", float16="float16", bfloat16="bfloat16"),
+        "float32, tf32, float16 or bfloat16",
         ("torch",),
-        "bfloat16",
+        "precision",
         "of the numbers",
     ),
     "graphs": Key(

@@ -25,7 +25,7 @@ from kibitz.zero.selfplay.players import CountingEvaluator, Starts, new_cache, p
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
 NODES = (300, 1000, 5000)  # of a move, by alpha-beta
-ROWS = 4 + len(NODES)
+INLINE_ROWS = 3 + len(NODES)
 REFERENCE = 800  # playouts
 MANY = 1 << 24  # games
 APART = (0, 60)  # random plies, so that games in step stand at different stages as in a long run
@@ -81,7 +81,9 @@ class _Timed:
                 self.playouts += done
 
 
-def measure(batched: Evaluator, threads: int, seconds: float) -> Iterator[list[PlayingSpeed]]:
+def measure(
+    batched: Evaluator, threads: int, seconds: float, inline: bool = True
+) -> Iterator[list[PlayingSpeed]]:
     """Play with inline networks of two sizes and one that is asked in batches; the rows so far."""
     small, wide = sparse_of_random_weights(SMALL), sparse_of_random_weights(WIDE)
     runs: list[tuple[str, Evaluator, SelfPlay]] = [
@@ -92,7 +94,7 @@ def measure(batched: Evaluator, threads: int, seconds: float) -> Iterator[list[P
         ("dlchess", batched, replace(preset("dlchess"), random_plies=APART)),
     ]
     done = []
-    for name, evaluator, settings in runs:
+    for name, evaluator, settings in runs if inline else runs[INLINE_ROWS:]:
         done.append(_measured(name, evaluator, settings, threads, seconds))
         yield done
 

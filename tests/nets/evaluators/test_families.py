@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import chess
 import numpy as np
 import pytest
+import torch
 
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.nets.card import Heads
@@ -131,10 +134,45 @@ def test_leaves_without_moves_and_room_to_spare(files: dict[str, Path], few: Lea
             assert np.allclose(out.logits[: len(leaves.moves)], evaluated(evaluator, leaves).logits)
 
 
-def test_bfloat16_is_close(files: dict[str, Path], few: Leaves) -> None:
+def test_shorter_numbers_are_close_and_float16_is_closer(
+    files: dict[str, Path], few: Leaves
+) -> None:
     exact = TorchEvaluator(files["plain-2x16"])
-    apart = difference(exact, TorchEvaluator(files["plain-2x16"], bfloat16=True), few)
-    assert 0 < apart.largest_value < 0.05
+    shorter = [
+        difference(exact, TorchEvaluator(files["plain-2x16"], precision=precision), few)
+        for precision in ("float16", "bfloat16")
+    ]
+    assert 0 < shorter[0].largest_value < shorter[1].largest_value < 0.05
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("size", ["plain-2x16", "dilated-move", "sparse-64-threats"])
+@pytest.mark.parametrize("graphs", [False, True])
+def test_a_gpu_computes_what_the_processor_does(
+    files: dict[str, Path], few: Leaves, size: str, graphs: bool
+) -> None:
+    exact = TorchEvaluator(files[size])
+    apart = difference(exact, TorchEvaluator(files[size], "cuda", graphs=graphs), few)
+    assert apart.largest_value < 1e-5
+    assert apart.largest_logit < 1e-4
+    shorter = difference(exact, TorchEvaluator(files[size], "cuda", "float16", graphs), few)
+    assert shorter.largest_value < 0.01
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_threads_that_share_a_graph_get_their_own_answers(
+    files: dict[str, Path], few: Leaves
+) -> None:
+    recorded = TorchEvaluator(files["plain-2x16"], "cuda", graphs=True, largest=1)
+    parts = [part_of(few, row, row + 1) for row in range(8)]
+    alone = [evaluated(recorded, part).wdl for part in parts]
+    with ThreadPoolExecutor(8) as pool:
+        others = [pool.submit(evaluated, recorded, part) for part in parts * 20]
+        TorchEvaluator(files["plain-2x16"], "cuda", graphs=True)  # is recorded meanwhile
+        assert all(other.result() for other in others)
+        for _ in range(200):
+            together = [out.wdl for out in pool.map(partial(evaluated, recorded), parts)]
+            assert np.allclose(together, alone, atol=1e-6)
 
 
 def test_a_pair_takes_value_and_policy_from_two(files: dict[str, Path], few: Leaves) -> None:

@@ -170,6 +170,10 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["net", "compare", "uniform", "--games", ".", "--from", "a.epd"], "--from with --games"),
         (["bench", "evaluate", "--batches", "1,x"], "--batches"),
         (["bench", "evaluate", "--threads", "0"], "--threads"),
+        (
+            ["bench", "evaluate", "plain-1x8", "--backend-options", "device=gpu"],
+            "expected cpu, cuda",
+        ),
     ):
         assert main(arguments) == 2
         assert named in capsys.readouterr().err
@@ -254,3 +258,14 @@ def _counted(pgn: str) -> tuple[list[int], int]:
             decided += game.headers["Result"] != "1/2-1/2"
             board.push(move)
     return legal, decided
+
+
+def test_bench_evaluate_as_options_say(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--rounds", "1", "--batches", "2", "--backend-options"]
+    options = "backend=torch,precision=bfloat16,threads=1"
+    result = said(capsys, "bench", "evaluate", "plain-1x8", *arguments, options)
+    [row] = result["rows"]
+    assert row["evaluator"] == "plain-1x8 (bfloat16, torch cpu)"
+    assert row["evaluations_per_second"] > 0
+    assert main(["bench", "evaluate", "sparse-64", *arguments, "threads=2"]) == 0
+    assert "threads is of no use to inline" in capsys.readouterr().err

@@ -14,9 +14,9 @@ import math
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -373,13 +373,25 @@ class Row(NamedTuple):
     share_of_peak: float
 
 
+Opened: TypeAlias = Callable[[str], Evaluator]
+
+
 def measure(
-    sizes: tuple[str, ...], batches: list[int], rounds: int, threads: int, peaks: dict[str, float]
+    sizes: tuple[str, ...],
+    batches: list[int],
+    rounds: int,
+    threads: int,
+    peaks: dict[str, float],
+    opened: Opened | None = None,
 ) -> Iterator[list[Row]]:
-    """The rows of one network after another: by batch size or, if inline, by kind of position."""
+    """The rows of one network after another: by batch size or, if inline, by kind of position.
+
+    Each size has the evaluators that a processor has for it, or the one that `opened` makes of
+    the file; the share of the processor's peak is not known then.
+    """
     leaves = random_leaves(max(batches), seed=2)
     with tempfile.TemporaryDirectory() as folder:
-        for subject in _subjects(sizes, Path(folder)):
+        for subject in _subjects(sizes, Path(folder), opened):
             evaluator, timings = subject.evaluator, []
             if isinstance(evaluator, InlineEvaluator):
                 for kind, make_positions in POSITIONS.items():
@@ -401,8 +413,15 @@ def _row(
     return Row(subject.network, subject.kind, subject.width, *about, share)
 
 
-def _subjects(sizes: tuple[str, ...], folder: Path) -> Iterator[Subject]:
+def _subjects(sizes: tuple[str, ...], folder: Path, opened: Opened | None) -> Iterator[Subject]:
     """Networks with random weights, written to files and loaded from them."""
+    if opened is not None:
+        for size in sizes or CONVOLUTIONAL:
+            file = folder / f"{size}.safetensors"
+            make.create(size, file)
+            evaluator = opened(str(file))
+            yield Subject(size, evaluator.name, parse(size).width, evaluator, {})
+        return
     if not sizes:
         for numbers in (Uniform(), Material()):
             evaluator = inline_evaluator(numbers)

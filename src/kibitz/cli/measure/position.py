@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -20,6 +21,9 @@ from kibitz.position.count import Entry, Stopped, read_suite
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.notation import legal_sans
 from kibitz.position.notation import svg as drawing
+
+if TYPE_CHECKING:
+    from kibitz.nets.load import Evaluator
 
 # --- show -----------------------------------------------------------------------------------------
 
@@ -219,8 +223,25 @@ CACHED = "cache hits", "misses", "evictions", "full, per mille"
 
 Measured = TypeVar("Measured")
 Rounds = Annotated[int, Parameter(help="Measure so often; the fastest round counts.")]
+Options = Annotated[
+    str,
+    Parameter(
+        name="--backend-options",
+        help="What computes a network: backend=torch,device=cuda,precision=bfloat16.",
+    ),
+]
 
 bench = App(name="bench", help="Measure the speed of this machine.", result_action="return_value")
+
+
+def _opened(network: str, options: str) -> Evaluator:
+    """A network by its options; one that is of no use to it is said."""
+    from kibitz.engine.options import open_evaluator
+
+    opened = open_evaluator(network, "auto", options, cached=0)
+    for line in opened.unused:
+        say(line)
+    return opened.evaluator
 
 
 def _last(what: str, total: int, steps: Iterable[Measured]) -> Measured | None:
@@ -258,15 +279,20 @@ def evaluate(
     batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
     threads: Annotated[int, Parameter(help="Threads that evaluate at the same time.")] = 1,
     rounds: Rounds = 5,
+    backend_options: Options = "",
     json: JsonFlag = False,
 ) -> None:
-    """Evaluate positions with random networks of every family, on one core or on several."""
+    """Evaluate positions with random networks of every family, on one core or on several.
+
+    With --backend-options: as they say, on a GPU for example; convolutional ones by default.
+    """
     from kibitz.arena.bench.evaluator import measure, peaks
 
     at_least(1, threads=threads, rounds=rounds)
     counts, best = _batch_sizes(batches), peaks(rounds)
+    opened = partial(_opened, options=backend_options) if backend_options else None
     with progress("evaluate") as bar:
-        measured = bar.over(measure(sizes, counts, rounds, threads, best))
+        measured = bar.over(measure(sizes, counts, rounds, threads, best, opened))
         rows = [row for of_one_network in measured for row in of_one_network]
     rounded = {name: round(peak, 1) for name, peak in best.items()}
     title = "evaluations, one core" if threads == 1 else f"evaluations, {threads} threads"
@@ -294,6 +320,7 @@ def search(
     network: Annotated[
         str | None, Parameter(help=f"The network of --batches; {BATCHED_NETWORK} by default.")
     ] = None,
+    backend_options: Options = "",
     json: JsonFlag = False,
 ) -> int:
     """Search fixed positions with every evaluator and rule, on one thread and on several.
@@ -303,6 +330,9 @@ def search(
     if network is not None and not batches:
         fix = "give sizes of batches, too, or see kibitz bench evaluate"
         raise InputError("--network is that of --batches", value=network, fix=fix)
+    if backend_options and not batches:
+        fix = "give sizes of batches, too, or see kibitz bench evaluate"
+        raise InputError("--backend-options are of --batches", value=backend_options, fix=fix)
     if threads is not None and batches:
         raise InputError("--batches are of one thread", value=threads, fix="leave --threads out")
     threads = THREADS if threads is None else threads
@@ -310,7 +340,8 @@ def search(
         nodes = BATCHED_NODES if batches else NODES
     at_least(1, nodes=nodes, rounds=rounds, threads=threads)
     if batches:
-        return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
+        network = network or BATCHED_NETWORK
+        return _batches(batches, network, backend_options, hash, nodes, rounds, json)
     from rich.console import Group
 
     from kibitz.arena.bench import search as bench_search
@@ -336,15 +367,19 @@ def search(
 
 
 def _batches(
-    batches: str, network: str, megabytes: int, nodes: int, rounds: int, as_json: bool
+    batches: str,
+    network: str,
+    options: str,
+    megabytes: int,
+    nodes: int,
+    rounds: int,
+    as_json: bool,
 ) -> int:
     """Measure nodes a second by batch size."""
     from kibitz.arena.bench.search import TIMED, measure_batches
-    from kibitz.nets.discover import resolve
     from kibitz.nets.evaluators.inline import InlineEvaluator
-    from kibitz.nets.load import load_evaluator
 
-    sizes, evaluator = _batch_sizes(batches), load_evaluator(resolve(network))
+    sizes, evaluator = _batch_sizes(batches), _opened(network, options)
     if isinstance(evaluator, InlineEvaluator):
         fix = f"take --network {BATCHED_NETWORK}, or leave --batches out"
         raise InputError("this network is not asked in batches", value=network, fix=fix)
@@ -374,19 +409,24 @@ def selfplay(
     seconds: Annotated[float, Parameter(help="Time for each row.")] = 10.0,
     threads: Annotated[int, Parameter(help="That play; 0: one a processor.")] = 0,
     network: Annotated[str, Parameter(help="Network that is asked in batches.")] = BATCHED_NETWORK,
+    backend_options: Options = "",
     json: JsonFlag = False,
 ) -> int:
-    """Play with sparse networks, at few playouts and at 800, and with one asked in batches."""
+    """Play with sparse networks, at few playouts and at 800, and with one asked in batches.
+
+    With --backend-options: with the latter only, as they say.
+    """
     from kibitz.core.workers import processors
-    from kibitz.nets.discover import resolve
-    from kibitz.nets.load import load_batched
-    from kibitz.zero.bench import ROWS, measure
+    from kibitz.nets.load import as_batched
+    from kibitz.zero.bench import INLINE_ROWS, measure
 
     at_least(0, threads=threads)
     if not seconds > 0:
         raise InputError("--seconds", value=seconds, fix="give more than 0")
-    steps = measure(load_batched(resolve(network)), threads or processors(), seconds)
-    rows = _last("selfplay", ROWS, steps)
+    evaluator = as_batched(_opened(network, backend_options))
+    inline = not backend_options
+    steps = measure(evaluator, threads or processors(), seconds, inline)
+    rows = _last("selfplay", 1 + INLINE_ROWS * inline, steps)
     if rows is None:
         return EXIT_STOPPED
     headings = tuple(name.replace("_", " ") for name in rows[0]._fields)
