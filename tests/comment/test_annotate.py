@@ -21,7 +21,15 @@ from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import MARKS, Evaluation, Label, key_moments, label
+from kibitz.comment.judge import (
+    MARKS,
+    Evaluation,
+    Label,
+    key_moments,
+    label,
+    score_of,
+    value_of,
+)
 from kibitz.comment.marks import forget, grade_in, put_mark
 from kibitz.comment.report.page import shown
 from kibitz.comment.words.speaker import Comment, Speaker
@@ -245,6 +253,47 @@ def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
     with Engine("material", hash=16) as engine:
         views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
     assert [view.value for view in views] == [0.0, 0.0, 0.0, 0.0, -0.6]
+
+
+def view_of(value: float, line: tuple[chess.Move, ...]) -> Evaluation:
+    score = score_of(value)
+    return Evaluation(score, value_of(score), line, second=value)
+
+
+@pytest.mark.parametrize(
+    ("short", "expected", "tried", "value", "mark"),
+    [
+        # Before a2a3, which leaves nothing: by a short look, by a long one, after the best move.
+        (0.11, 0.24, 0.24, 0.24, Label.MISTAKE),  # looked at again
+        (0.07, 0.24, 0.24, 0.07, Label.NONE),  # not bad at first sight
+        (0.24, 0.24, 0.18, 0.21, Label.MISTAKE),  # by the mean of both looks, as Lichess has it
+        (0.24, 0.24, 0.14, 0.14, Label.INACCURACY),  # the mean is no mistake: the lower
+        (0.24, 0.24, 0.40, 0.24, Label.MISTAKE),  # what is seen later makes nothing worse
+        (0.18, 0.18, 0.06, 0.06, Label.NONE),
+    ],
+)
+def test_what_a_bad_move_had_is_seen_by_several_looks(
+    short: float, expected: float, tried: float, value: float, mark: Label
+) -> None:
+    board, made, best = chess.Board(), chess.Move.from_uci("a2a3"), chess.Move.from_uci("e2e4")
+    after, better = board.copy(), board.copy()
+    after.push(made)
+    better.push(best)
+
+    class Fake(Searches):
+        def see(self, board: chess.Board, limits: Limits) -> Evaluation:
+            if board.fen() == after.fen():
+                return view_of(0.0, (chess.Move.from_uci("h7h6"),))
+            if board.fen() == better.fen():
+                return view_of(-tried, (chess.Move.from_uci("h7h6"),))
+            return view_of(short if limits.nodes == 100 else expected, (best,))
+
+    with Engine("material", hash=16) as engine:
+        effort = Effort(Limits(nodes=100))
+        views = evaluations_along([board, after], [made], Fake(engine), effort)
+    assert views[0].value == pytest.approx(value, abs=0.002)
+    assert views[0].value == pytest.approx(value_of(views[0].score))  # as a PGN says it
+    assert label(*views) is mark
 
 
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:

@@ -22,8 +22,10 @@ import chess
 from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
     Evaluation,
+    Label,
     evaluation_of,
     graded,
+    halfway,
     in_hindsight,
     is_only_move,
     label,
@@ -298,16 +300,20 @@ def _tested(
 ) -> tuple[Evaluation, Evaluation]:
     """What is seen before a bad move once the best ones were tried, and after it.
 
+    What is seen before the move is the lower of the looks before and after the best one. That errs
+    to the mild side, so where their mean makes a mistake or a blunder of the move, it is the mean.
+
     Where a long look after the move finds nothing wrong with it, the move is not to blame for what
     became of it later: what is seen after it is to be kept.
     """
     had, before, move = views[ply], boards[ply], moves[ply]
-    best = with_best_tried(had, before, searches, effort)
-    other = _among_others(best, before, move, searches, effort)
-    if other.line and other.line[0] != best.line[0]:
-        other = with_best_tried(other, before, searches, effort)
-        best = max(best, other, key=lambda view: view.value)
-    return best, searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
+    own = searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
+    other = _among_others(had, before, move, searches, effort)
+    looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
+    lower = [with_best_tried(look, before, searches, effort) for look in looks]
+    means = [halfway(*each) for each in zip(looks, lower, strict=True)]
+    mean, low = (max(each, key=lambda view: view.value) for each in (means, lower))
+    return mean if label(mean, own) in (Label.MISTAKE, Label.BLUNDER) else low, own
 
 
 def with_best_tried(

@@ -133,6 +133,14 @@ def tried(had: Evaluation, then: Evaluation) -> Evaluation:
     return replace(had, line=line, then=then)
 
 
+def halfway(had: Evaluation, lower: Evaluation) -> Evaluation:
+    """The mean of a view before and after its best move was tried; a mate is no centipawns."""
+    if lower.value == had.value or "mate" in (had.score.kind, lower.score.kind):
+        return lower
+    score = score_of((had.value + lower.value) / 2)
+    return replace(lower, score=score, value=value_of(score))
+
+
 def value_of(score: Score) -> float:
     """Winning chances of a score on the common scale, as Lichess counts them.
 
@@ -142,6 +150,15 @@ def value_of(score: Score) -> float:
     if score.kind == "mate":
         return 1.0 if score.amount > 0 else -1.0
     return 2.0 / (1.0 + math.exp(-CENTIPAWN_SLOPE * max(-1000, min(1000, score.amount)))) - 1.0
+
+
+def score_of(value: float) -> Score:
+    """The centipawns of winning chances in ]-1, 1[.
+
+    >>> score_of(value_of(Score("cp", -250)))
+    Score(kind='cp', amount=-250)
+    """
+    return Score("cp", round(2.0 * math.atanh(value) / CENTIPAWN_SLOPE))
 
 
 TEN_PAWNS = value_of(Score("cp", 1000))
