@@ -23,9 +23,10 @@ import pytest
 from kibitz.arena.match.elo import Sprt
 from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, PlayedGame, Results
+from kibitz.arena.match.player import EnginePlayer
 from kibitz.arena.match.report import PgnFile
 from kibitz.arena.match.runner import Setup, Table, run
-from kibitz.arena.match.spec import parse_players
+from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.core.log import Stop
@@ -410,3 +411,15 @@ def test_mistakes_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(["match", *arguments]) == 2
         assert told in capsys.readouterr().err
+
+
+def test_a_rule_that_the_search_has_no_use_for_is_named() -> None:
+    for search, said in (
+        ("alphabeta", ["SearchRule has no effect with Search alphabeta"]),
+        ("mcts", []),
+    ):
+        player = parse_player(f"material,rule=expectimax,Search={search}").open()
+        player.new_game(1)
+        assert isinstance(player, EnginePlayer)
+        assert player.problems == said
+        player.close()

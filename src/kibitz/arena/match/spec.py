@@ -122,8 +122,10 @@ class Spec:
         if self.kind in BUILT_IN:
             return BUILT_IN[self.kind]()
         if self.kind == "engine":
-            base = Settings().with_(**changes_of(self.preset, self.rule))
-            return EnginePlayer(self.engine(), base)
+            engine = self.engine()
+            heeded = engine.settings.search in ("auto", "mcts")  # else a rule has no effect
+            base = Settings().with_(**changes_of(self.preset, self.rule if heeded else ""))
+            return EnginePlayer(engine, base)
         if self.kind == "checkout":
             return self._from_checkout(start_ms)
         return PROGRAMS[self.kind](shlex.split(self.what), self.options, start_ms)
