@@ -20,7 +20,8 @@ def carry_out(program: App, arguments: Sequence[str] | None = None) -> int:
     (name,) = program.name
     tokens = sys.argv[1:] if arguments is None else arguments
     called = " ".join(words_of(name))
-    program.usage = f"Usage: {called} COMMAND\n" if program.default_command is None else None
+    words = "COMMAND" if program.default_command is None else "[OPTIONS]"
+    program.usage = f"Usage: {called} {words}\n"
     for command in (token for token in program if not token.startswith("-")):
         program[command].usage = f"Usage: {called} {command} [OPTIONS] [ARGS]\n"
     cli.app.command(program)

@@ -337,10 +337,13 @@ def _command_of(tokens: Sequence[str]) -> tuple[App, str]:
     return group, typed
 
 
-def _not_expected(unused: Sequence[str], tokens: Sequence[str]) -> str:
+def _not_expected(unused: Sequence[str], tokens: Sequence[str], program: Sequence[str]) -> str:
     """Name the words that a command has no use for, and where its arguments are listed."""
     listed = " ".join(repr(word) for word in unused)
-    return f"not expected: {listed}; see {_command_of(tokens)[1]} --help"
+    typed = _command_of(tokens)[1]
+    if program != PROGRAM:  # its name is no command of kibitz
+        typed = " ".join((*program, *typed.split()[2:]))
+    return f"not expected: {listed}; see {typed} --help"
 
 
 def _unknown_flag(tokens: Sequence[str]) -> str:
@@ -425,7 +428,8 @@ def _carry_out(program: Sequence[str], tokens: list[str]) -> int:
         missing = f"{name} is missing" if error.keyword is None and name not in tokens else ""
         return _refuse(_unknown_flag(tokens) or missing or str(error))
     except UnusedCliTokensError as error:
-        return _refuse(_unknown_flag(tokens) or _not_expected(error.unused_tokens or (), tokens))
+        unused = error.unused_tokens or ()
+        return _refuse(_unknown_flag(tokens) or _not_expected(unused, tokens, program))
     except CycloptsError as error:
         return _refuse(_unknown_flag(tokens) or str(error))
     except KibitzError as error:

@@ -206,7 +206,8 @@ def _checked_table(
         if key not in options and partial:
             continue
         if key not in options:
-            names = [*options] if name else [*options, NETWORKS]
+            # A file has them, --set and the tables of a plan have not.
+            names = [*options] if name or key == NETWORKS else [*options, NETWORKS]
             kind = "table" if isinstance(value, dict) else "key"
             tables = [option.name for option in options.values() if key in _keys_of(option.kind)]
             fix = f"did you mean {tables[0]}.{key}?" if tables else did_you_mean(key, names)
