@@ -210,7 +210,9 @@ def carried_out(
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - began
         if child.returncode:
-            raise InputError("a command failed", value=shlex.join(words), fix="see what it said")
+            what = f"a command ended with {child.returncode}, {games} games"
+            fix = "see what it said above; below 0: the signal that killed it"
+            raise InputError(what, value=shlex.join(words), fix=fix)
         processor = usage.ru_utime + usage.ru_stime + (family.seconds if family else 0.0)
         positions = _positions(json_of.loads(printed.read_bytes()))
         return Run(seconds, processor, positions, _checksum(Path(folder), work.made))
@@ -288,6 +290,7 @@ def table(
 ) -> int:
     """Measure work on a local cluster of Ray, as many machines as is said, against one process."""
     at_least(1, workers=min(workers, default=0))
+    at_least(0, price=price)
     for name in work:
         if name not in WORKS:
             raise InputError("no such work", value=name, fix=did_you_mean(name, WORKS))

@@ -78,6 +78,10 @@ def test_efficiency_is_of_the_work_without_the_start(
     assert "no cluster" in table_of(words, capsys)
     assert carry_out(cluster.app, ["--work", "labeling"]) == 2
     assert "did you mean" in capsys.readouterr().err
+    assert carry_out(cluster.app, ["--price", "-1"]) == 2
+    assert "--price: -1.0; give 0 or more" in capsys.readouterr().err
+    assert carry_out(cluster.app, ["--help"]) == 0
+    assert "Usage: python -m research.cluster [OPTIONS]" in capsys.readouterr().out
 
 
 def table_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
