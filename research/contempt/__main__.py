@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,10 +86,14 @@ def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
     with graceful_stop() as stop, progress(plan.name, total=total) as bar:
         session = Session(folder, stop, bar.advance)
         findings = with_forfeits(plan, session, plan.find(session))
+    if stop.requested:
+        there = sum(len(cell.there(session.folder)) for cell in plan.cells())
+        more = {**findings.more, "stopped": f"{there} of {total} games"}
+        findings = replace(findings, more=more)
     keep(folder, plan, command, findings)
     if isinstance(plan, Study) and not stop.requested:
         write_bundle(folder, plan, session, findings, command)
-    shown = _shown(findings, caption(plan, command))
+    shown = _shown(findings, caption(plan, command, findings))
     emit(result(plan, command, findings), as_json=json, table=shown)
     say(f"games, {plan.name}.json and {plan.name}.svg are in {folder}")
     return EXIT_STOPPED if stop.requested else 0

@@ -134,7 +134,7 @@ class Odds(Plan):
     def circumstances(self) -> Json:
         """Limits, opponent, games."""
         nodes = ", ".join(map(str, self.nodes))
-        start = self.openings or f"start position without White's {self.odds}"
+        start = self.openings or f"initial position without White's {self.odds}"
         return {
             "limits": f"{nodes} nodes a move",
             "opponent": "; ".join(self.opponents),

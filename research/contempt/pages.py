@@ -25,7 +25,7 @@ what people really play?
 Kibitz played {games} games to find out{part}. The giver had White, at odds of: {odds}. It looked at
 {nodes} positions for each move; a good program usually looks at millions. The opponents with the
 name Maia are networks that were trained on games of people of the rating that follows; each plays
-a move as often as such people do{others}. All givers played the same openings:
+a move as often as such people do{others}. All givers played the same openings{random}:
 
 {ways}
 
@@ -34,10 +34,10 @@ a move as often as such people do{others}. All givers played the same openings:
 {scores}
 
 Over the same openings, in points of 100, give or take what chance may do; a star stands where
-chance does not explain the difference:
+chance alone would seldom make such a difference (in one of 20 such studies at most):
 
 {comparisons}
-{why}
+{early}{why}
 ## What this does not say
 
 - The opponents are networks. They are not afraid of a famous opponent, they do not tire, and they
@@ -72,13 +72,13 @@ end.
 ## Design
 
 {design}
-- games in all: {games}; the share {share:g} of the openings; no adjudication; draws by threefold
+- games in all: {games}; the share {share:g} of the openings; {adjudication}; draws by threefold
   repetition and the 50-move rule are claimed
 
 ## Tests
 
 Mean differences of points over the same openings; two-sided p-values by the normal distribution
-of the mean, corrected by Holm's method for all {count}.
+of the mean, corrected by Holm's method for all {count}.{early}
 
 {tests}
 
@@ -113,10 +113,19 @@ only.
 ## To make it again
 
 `{command}` plays what is missing and writes all files anew; with `--reproducible` a seed fixes
-every byte. Players, with the first digits of their networks' SHA-256:
+every byte. Players, with the first digits of the SHA-256 of their network files:
 
 {players}
 """
+
+
+EARLY = """
+These are the first games only. The study decides its questions when all are played, and what is
+seen so far may change, stars included.
+"""
+EARLY_TESTS = """ This is an
+interim look at the share {share:g} of the games: the plan decides its hypotheses by complete cells
+only, and no p-value below does."""
 
 
 def journalist(plan: Study, findings: Findings) -> str:
@@ -132,7 +141,9 @@ def journalist(plan: Study, findings: Findings) -> str:
         nodes=plan.nodes,
         ways=_list([f"{spec.name} {_way(spec)}" for spec in parse_players([*plan.givers])]),
         scores=_scores(plan, findings),
+        random=_random(plan),
         comparisons=_plainly(findings.more["comparisons"]),
+        early="" if plan.share == 1 else EARLY,
         why=habits,
     )
 
@@ -146,6 +157,8 @@ def referee(plan: Study, findings: Findings, command: str) -> str:
         design=_list([f"{name}: {value}" for name, value in plan.described().items()]),
         games=_games(findings),
         share=plan.share,
+        adjudication=_adjudication(plan),
+        early="" if plan.share == 1 else EARLY_TESTS.format(share=plan.share),
         count=len(findings.more["comparisons"]),
         tests=_tests(findings),
         forfeits=_list(forfeits) or "No game was decided by a crash, an illegal move or the time.",
@@ -169,6 +182,16 @@ def _list(lines: Sequence[str]) -> str:
 
 def _games(findings: Findings) -> str:
     return f"{sum(row['games'] for row in findings.facts):,}"
+
+
+def _random(plan: Study) -> str:
+    """How the openings begin, in words."""
+    plies = "" if plan.openings else plan.random_plies
+    return f", each of which begins with {plies} random moves, the sides in turn" if plies else ""
+
+
+def _adjudication(plan: Study) -> str:
+    return f"drawn after {plan.most_moves} moves" if plan.most_moves else "no adjudication"
 
 
 def _others(plan: Study) -> str:

@@ -172,7 +172,7 @@ class Plan(ABC):
         return {
             "network": parse_player(self.network).network or self.network,
             **facts,
-            "start": self.openings or facts.get("start", "start position"),
+            "start": self.openings or facts.get("start", "initial position"),
             "seed": self.seed,
         }
 
@@ -211,10 +211,12 @@ def with_forfeits(plan: Plan, session: Session, findings: Findings) -> Findings:
     return replace(findings, more=more, lines=[*findings.lines, *lines])
 
 
-def caption(plan: Plan, command: str) -> list[str]:
+def caption(plan: Plan, command: str, findings: Findings) -> list[str]:
     """What stands below a table and a figure; who plays stands in them."""
-    facts = [f"{name} {value}" for name, value in plan.described().items() if name != "givers"]
-    return ["; ".join(facts), command]
+    facts = [f"{name}: {value}" for name, value in plan.described().items() if name != "givers"]
+    stopped = findings.more.get("stopped")
+    early = [f"stopped before its end: {stopped} are counted"] if stopped else []
+    return [*early, "; ".join(facts), command]
 
 
 def result(plan: Plan, command: str, findings: Findings) -> Json:
@@ -234,5 +236,5 @@ def keep(folder: Path, plan: Plan, command: str, findings: Findings) -> None:
     description = described(result(plan, command, findings))
     content = json.dumps(plain(description), indent=1, allow_nan=False)
     write_bytes(folder / f"{plan.name}.json", f"{content}\n".encode())
-    figure = draw(findings.panels, findings.legend, caption(plan, command))
+    figure = draw(findings.panels, findings.legend, caption(plan, command, findings))
     write_bytes(folder / f"{plan.name}.svg", figure.encode())

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean, stdev
 from typing import ClassVar, NamedTuple
 
 from kibitz.arena.match.elo import DEVIATIONS_95, wilson
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import PlayedGame
-from kibitz.arena.match.spec import parse_players
+from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.comment.analyse import NODES
 from kibitz.core.errors import ConfigError
+from kibitz.core.log import say
 from kibitz.core.options import setting
 from kibitz.data.openings import ODDS_FILES, Opening, odds_starts, play_at_random
 from kibitz.position.board import Board
@@ -42,6 +44,7 @@ from research.contempt.reasons import (
 NONE = "none"  # no odds: White still is the giver
 ODDS = (NONE, *ODDS_FILES)
 BLOCKS = 10  # in which the openings are played, each by all givers before the next
+SCORED = ("engine", "checkout")  # kinds of players whose scores are of the type that is asked
 TRAP = 0.1  # a reply by which the giver's own expected score rises so much
 SAMPLED = "rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1"  # moves drawn from the policy
 PEOPLE = "kibitz-256x256+maia-1500"
@@ -107,11 +110,37 @@ class Study(Plan):
         for odds in self.odds:
             if odds not in ODDS:
                 raise ConfigError("odds", value=odds, fix=f"give one of {', '.join(ODDS)}")
+        self._check_players()
         names = self.names(self.givers)
         for text in self.controls:
             if not set(text.split("=")) <= set(names) or text.count("=") != 1:
                 fix = f"give GIVER=CONTROL, of {', '.join(names)}"
                 raise ConfigError("controls", value=text, fix=fix)
+            if len(set(text.split("="))) == 1:
+                raise ConfigError("controls: a giver that is its own control", value=text)
+
+    def _check_players(self) -> None:
+        """Refuse before the first game what could not be told apart, or gives no scores."""
+        players = [parse_player(text) for text in (*self.givers, *self.opponents)]
+        for name, times in Counter(spec.name for spec in players).items():
+            if times > 1:
+                fix = "give each giver and opponent a name of its own, as shipped,name=A"
+                raise ConfigError(f"{times} players of one name", value=name, fix=fix)
+        scored = {"a giver": self.givers, "the judge": (self.judge,) if self.judged else ()}
+        for what, texts in scored.items():
+            for text in texts:
+                if parse_player(text).kind not in SCORED:
+                    fix = "name a network: its scores are counted"
+                    raise ConfigError(f"{what} that is not our engine", value=text, fix=fix)
+        for spec in players:
+            search = spec.options.get("Search", "mcts")
+            if spec.rule and search != "mcts":
+                fix = f"leave rule={spec.rule} out, or give Search=mcts"
+                raise ConfigError(
+                    f"a rule without effect with Search {search}", value=spec.text, fix=fix
+                )
+        if self.judged:
+            judge_of(self.judge)
 
     @staticmethod
     def names(players: Sequence[str]) -> list[str]:
@@ -121,7 +150,7 @@ class Study(Plan):
     @property
     def circumstances(self) -> Json:
         """Limits, opponents, games."""
-        start = f"start position with odds, {self.random_plies} random plies"
+        start = f"initial position with odds, {self.random_plies} random plies"
         return {
             "limits": f"{self.nodes} nodes a move",
             "givers": "; ".join(self.givers),
@@ -157,6 +186,10 @@ class Study(Plan):
 
     def find(self, session: Session) -> Findings:
         """Scores, and comparisons with p-values that are corrected by Holm for their number."""
+        cells = self.cells()
+        there = sum(len(cell.there(session.folder)) for cell in cells)
+        if there:
+            say(f"{there} of {sum(cell.games for cell in cells)} games were there already")
         for block in range(1, BLOCKS + 1):
             if session.stop.requested:
                 break
@@ -291,7 +324,8 @@ def _compared(text: str, played: dict[str, Sequence[PlayedGame]]) -> Comparison 
         return None
     differences = [ours[number] - theirs[number] for number in both]
     mean, deviation = fmean(differences), stdev(differences) / math.sqrt(len(both))
-    p = 2 * (1 - NormalDist().cdf(abs(mean) / deviation)) if deviation else float(mean == 0)
+    # Not 2 (1 - cdf): that is 0 from eight deviations on.
+    p = math.erfc(abs(mean) / deviation / math.sqrt(2)) if deviation else float(mean == 0)
     return Comparison(giver, control, len(both), mean, DEVIATIONS_95 * deviation, p)
 
 

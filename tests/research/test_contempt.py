@@ -53,7 +53,8 @@ from research.contempt.counts import (
     repeat_rate,
     white_tally,
 )
-from research.contempt.plan import TAU_1, TAU_2, Plan, keep
+from research.contempt.pages import journalist, referee
+from research.contempt.plan import TAU_1, TAU_2, Findings, Plan, caption, keep, result
 from research.contempt.study import ODDS, Study, holm, odds_openings, traps
 
 # Short games of a player whose kernels other tests have, too.
@@ -297,6 +298,9 @@ class Scripted(Session):
     def play(self, cell: Any) -> Any:
         return [game(number, each) for number, each in enumerate(self.points[cell.name])]
 
+    def play_together(self, cells: Any) -> None:
+        """All are there."""
+
 
 STUDY = [
     'givers=["material,name=a,Search=mcts", "material,name=b,Search=alphabeta"]',
@@ -335,6 +339,68 @@ def test_the_study_compares_givers_over_the_same_openings(tmp_path: Path) -> Non
     assert second["p_holm"] < 1e-6
     assert [row["score"] for row in findings.facts] == [0.625, 0.875, 0.0, 0.875]
     assert len(findings.panels) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('givers=["material,name=a", "material,name=a,CPuct=2", "material,name=b"]', "'a'"),
+        ('opponents=["material,name=a,nodes=2"]', "2 players of one name: 'a'"),
+        ('controls=["b=b"]', "its own control: 'b=b'"),
+        ('givers=["random,name=a", "material,name=b"]', "'random,name=a'; name a network"),
+        ("judge=nosuch", "'nosuch'"),
+        ("judge=random", "the judge that is not our engine: 'random'"),
+        (
+            'givers=["material,name=a", "material,name=b,Search=alphabeta,rule=expectimax"]',
+            "a rule without effect with Search alphabeta",
+        ),
+    ],
+)
+def test_a_study_that_would_show_something_else_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str, said: str
+) -> None:
+    named = change.partition("=")[0]
+    texts = [*(text for text in STUDY if text.partition("=")[0] != named), change, "games=2"]
+    words = [word for text in texts for word in ("--set", text)]
+    assert carry_out(app, ["study", "--folder", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())  # before the first game
+
+
+def test_a_p_value_is_never_nothing(tmp_path: Path) -> None:
+    plan = load(Study, overrides=[*STUDY, 'odds=["none"]', "games=40", "judged=0"])
+    script = {"none random a": [0.0] * 40, "none random b": [1.0] * 36 + [0.0] * 4}
+    (row,) = plan.find(Scripted(tmp_path, script)).more["comparisons"]
+    assert 0 < row["p"] < 1e-40  # 18.7 deviations
+
+
+def test_what_a_stop_leaves_says_so() -> None:
+    plan = load(Study, overrides=[*STUDY, 'odds=["none"]', "games=4", "judged=0"])
+    whole = Findings((), [], [], [], [])
+    part = replace(whole, more={"stopped": "1 of 8 games"})
+    assert "stopped before its end: 1 of 8 games are counted" in caption(plan, "c", part)
+    assert len(caption(plan, "c", whole)) == 2
+    assert "start: initial position with odds" in caption(plan, "c", whole)[0]
+    assert result(plan, "c", part)["stopped"] == "1 of 8 games"
+
+
+def test_pages_say_what_is_provisional_and_adjudicated(tmp_path: Path) -> None:
+    def pages(*changes: str) -> tuple[str, str]:
+        plan = load(Study, overrides=[*STUDY, 'odds=["none"]', "games=40", "judged=0", *changes])
+        script = {f"none random {giver}": [0.0, 1.0] for giver in "ab"}
+        found = plan.find(Scripted(tmp_path, script))
+        return journalist(plan, found), referee(plan, found, "command")
+
+    plain, formal = pages()
+    assert "first games only" not in plain
+    assert "interim" not in formal
+    assert "no adjudication" in formal
+    plain, formal = pages("share=0.5", "most_moves=60")
+    assert "first games only" in plain
+    assert "2 random moves" in plain
+    assert "interim look at the share 0.5" in formal
+    assert "drawn after 60 moves" in formal
+    assert "no adjudication" not in formal
 
 
 def test_a_study_is_played_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -557,7 +623,7 @@ def test_results_say_how_they_came_about(
     assert run("wdl", str(plan), "--folder", str(tmp_path), "--set", "games=2") == 0
     shown = capsys.readouterr().out
     assert "material" in shown
-    assert "seed 1" in shown
+    assert "seed: 1" in shown
     assert "python -m research.contempt wdl" in shown
 
 
@@ -689,3 +755,10 @@ def test_givers_of_odds_rise_or_fall_with_their_nodes() -> None:
         "even": "stays",
         "down": "falls",
     }
+
+
+def test_what_is_typed_next_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert carry_out(app, ["study", "a.toml", "b.toml"]) == 2
+    assert "see python -m research.contempt study --help" in capsys.readouterr().err
+    assert carry_out(app, ["study", "--set", "networks=3"]) == 2
+    assert "did you mean 'network'?" in capsys.readouterr().err  # and not what was typed

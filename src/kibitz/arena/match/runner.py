@@ -140,12 +140,7 @@ def run(
     already_played = sum(pairing.number in journal.games for pairing in setup.pairings())
     if already_played:
         say(f"{already_played} of {setup.games} games were there already")
-    match = _Match(setup, journal, stop, on_game)
-    if cluster() is None:
-        with without_gc_pauses():
-            in_threads(match.work, setup.concurrency)
-    else:
-        _play_elsewhere([match])
+    run_together([(setup, journal)], stop, on_game)
     return counted(setup, journal)
 
 
@@ -153,11 +148,13 @@ def run_together(
     matches: Sequence[tuple[Setup, Journal]], stop: Stop, on_game: Callable[[PlayedGame], None]
 ) -> None:
     """Play what the journals of several matches lack: on a cluster nobody waits between them."""
-    if cluster() is None:
-        for setup, journal in matches:
-            run(setup, journal, stop, on_game)
-    else:
-        _play_elsewhere([_Match(setup, journal, stop, on_game) for setup, journal in matches])
+    listed = [_Match(setup, journal, stop, on_game) for setup, journal in matches]
+    if cluster() is not None:
+        _play_elsewhere(listed)
+        return
+    for match in listed:
+        with without_gc_pauses():
+            in_threads(match.work, match.setup.concurrency)
 
 
 def counted(setup: Setup, journal: Journal) -> Results:
