@@ -809,6 +809,14 @@ def test_what_was_lost_before_quiet_moves_is_no_part_of_an_exchange(
     assert merit.exchanged(Scene(board, chess.Move.from_uci("c1c7"), ())) == won
 
 
+def test_queens_are_traded_for_a_king_that_is_clearly_the_more_open_one() -> None:
+    trade = "Nxc6 bxc6 Bxc5 dxc5 Qxd8+ Kxd8 Nc3 Nf6"
+    shut = "r1bqk1nr/ppp2ppp/2np4/2b5/3NP3/4B3/PPP2PPP/RN1QKB1R w KQkq - 0 6"
+    assert not outcomes.without_queens(scene(shut, trade))  # one pawn more is missing
+    (claim,) = outcomes.without_queens(scene(shut.replace("PPP2PPP", "PPP3PP"), trade))
+    assert claim.open_king
+
+
 def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
     for square in (chess.E6, chess.E7, chess.E8):
         board = chess.Board(None)
@@ -843,6 +851,16 @@ def test_what_both_moves_do_is_no_reason_for_the_better_one() -> None:
     other = scene(fen, "Kf2", seen(0.5, "e3d4"), seen(0.0, "e8d7"))
     better = [select(one, Memory(), "club").better for one in (made, other)]
     assert [tactic.TakesLoose(unit("rd4")) in claims for claims in better] == [False, True]
+
+
+@pytest.mark.parametrize(("move", "told"), [("Qb1", False), ("Kf1", True)])
+def test_that_an_attacked_piece_goes_away_is_no_reason_where_it_went_elsewhere(
+    move: str, told: bool
+) -> None:
+    fen = "2rqk2r/pb1nnpb1/1p2p1pp/3pP3/3P2P1/N2BBN2/PPQ2P1P/R3K2R w KQk - 1 13"
+    made = scene(fen, move, seen(0.3, "c2e2"), seen(0.1, "a7a6"))
+    better = select(made, Memory(), "club").better
+    assert any(getattr(claim, "name", "") == "steps_away" for claim in better) is told
 
 
 def test_whoever_is_better_repeats_moves_to_win() -> None:

@@ -17,6 +17,7 @@ from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import Scene, balance, phase
 from kibitz.comment.judge import BETTER, DECIDED, LIMITS, Label, standing
 from kibitz.comment.select import (
@@ -330,6 +331,9 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
 
 def _is_shared(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move does is done by the move made as well."""
+    if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
+        same = scene.move.from_square == scene.instead.move.from_square
+        return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
     rooms = (tactic.__name__, merit.__name__, changed.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
     return done and claim.proved(scene)

@@ -25,6 +25,7 @@ SHOWN = 7  # plies of it that are shown
 FAR_GAIN = 3  # pawns' worth, from which on more moves than are shown may lead to it
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SHELTER = 2  # ranks before a king in which pawns shelter it
+MORE_OPEN = 2  # pawns missing before a king more than before the other
 NEARLY = 2  # squares that a pawn that runs has left to go
 PERPETUAL = 3  # checks in a row that end where they began, at least
 
@@ -332,7 +333,7 @@ def uncastled(scene: Scene) -> list[Uncastles]:
 class TradesQueens(Claim):
     """The line takes the queens off where that suits the mover: it is winning, or has more to fear.
 
-    `open_king`: its king stands more open than the other one.
+    `open_king`: two pawns more are missing before its king than before the other one.
     """
 
     line: str = ""
@@ -349,7 +350,7 @@ def without_queens(scene: Scene) -> list[TradesQueens]:
     both = all(before.pieces_mask(chess.QUEEN, white) for white in (True, False))
     won = scene.had is not None and scene.had.value >= WON
     own, other = (exposure(before, white) for white in (scene.mover, not scene.mover))
-    if not both or not (won or own > other) or boards[-1].queens:
+    if not both or not (won or own >= other + MORE_OPEN) or boards[-1].queens:
         return []
     plies = next(number for number, board in enumerate(boards) if not board.queens)
     line = told(scene, plies)
