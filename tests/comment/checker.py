@@ -43,6 +43,7 @@ UNIT = r"the (?:king|(?:pawn|knight|bishop|rook|queen) on [a-h][1-8])"
 MOVE = r"\d+\.(?:\.\.)?(?:O-O(?:-O)?|[KQRBNa-h][\w=]*)[+#]?"
 SAN = r"(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
 LINE = rf"{MOVE}(?: (?:\d+\.)?{SAN})+"  # an answer and the moves after it
+SQUARE = re.compile(r"\b[a-h][1-8]\b")
 COUNTS = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "no": 0}
 
 
@@ -153,7 +154,9 @@ def side(text: str) -> bool:
 
 
 def square_in(text: str) -> int:
-    return chess.parse_square(re.findall(r"\b[a-h][1-8]\b", text)[-1])
+    """The last square named, not one of a line that follows a colon."""
+    said, _, line = text.partition(": ")
+    return chess.parse_square((SQUARE.findall(said) or SQUARE.findall(line))[-1])
 
 
 def pawns_on(board: chess.Board, white: bool, text: str) -> int:

@@ -92,6 +92,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This gains time on the queen on f6: 5...Qf6 6.d3.", "time"),
         ("This drives Black's king out: 5...Ke7 6.d3 Kf6.", ""),
         ("This drives Black's king out: 5...Ke7 6.d3.", "king out"),
+        ("This brings a rook to f1: 5...Qxg2 6.Rf1 d6.", ""),
+        ("This brings a rook to g1: 5...Qxg2 6.Rf1 d6.", "rook in"),
     ],
 )
 def test_what_is_said_of_a_line_is_tried_at_its_end(said: str, kind: str) -> None:
