@@ -161,6 +161,23 @@ def blend(rating: int, ratings: list[int]) -> dict[int, float]:
     return {below: 1.0 - share, above: share}
 
 
+def against_people(network: str, rating: int) -> dict[str, str]:
+    """Engine options, by their names in Python, that play for the mistakes of people of a rating.
+
+    `network` judges; its opponent moves as the nearest network of people does: expectimax.
+    """
+    from kibitz.nets.discover import PAIR, halves, resolve
+
+    networks = people_networks()
+    nearest = max(blend(rating, [*networks]).items(), key=lambda one: one[1])[0]
+    value = (halves(network) or (resolve(network),))[0]
+    weights = f"{value}{PAIR}{networks[nearest]}"
+    if halves(weights) is None:
+        fix = "take a network file, or kibitz-256x256"
+        raise InputError("it cannot play for mistakes with this evaluator", value=value, fix=fix)
+    return {"weights": weights, "search": "mcts", "search_rule": "expectimax"}
+
+
 def policy_of(network: BatchedEvaluator, leaves: Leaves) -> np.ndarray:
     """The probability of every move by a network, float64 as leaves.moves, with a move a leaf."""
     import numpy as np

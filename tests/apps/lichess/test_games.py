@@ -21,6 +21,7 @@ from kibitz.apps.lichess.delivery import Delivery, Reply
 from kibitz.apps.lichess.server import Pauses, Server
 from kibitz.data.openings import odds_start
 from kibitz.engine import Engine
+from kibitz.engine.levels import people_networks
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
 from tests.apps.lichess.stand_in import FakeGame, StandIn
 
@@ -317,6 +318,37 @@ def test_how_strong_it_plays(
     start(**settings)
     finished(lichess.begin("a", resigns_at=4, **how))
     assert [one.options.limited_elo for one in made] == [elo]
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "how", "plays"),
+    [
+        ("always", {}, True),
+        ("odds", {}, False),
+        ("odds", {"variant": "fromPosition", "fen": WITHOUT_ROOK}, True),
+        ("never", {"variant": "fromPosition", "fen": WITHOUT_ROOK}, False),
+    ],
+)
+def test_it_plays_for_the_mistakes_of_people_like_its_opponent(
+    lichess: StandIn,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    mistakes: str,
+    how: dict[str, Any],
+    plays: bool,
+) -> None:
+    made: list[Engine] = []
+
+    def engine(_network: str) -> Engine:
+        made.append(Engine("kibitz-64x256"))
+        return made[-1]
+
+    monkeypatch.setattr(bots, "Engine", engine)
+    start(mistakes=mistakes)
+    finished(lichess.begin("a", resigns_at=4, **how))
+    [one] = made
+    assert one.options.weights.endswith("+" + str(people_networks()[1500])) == plays  # of 1400
+    assert (one.settings.search_rule == "expectimax") == plays
 
 
 def test_an_opponent_who_goes_away(lichess: StandIn, start: Start) -> None:

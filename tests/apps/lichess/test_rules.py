@@ -383,9 +383,10 @@ def test_settings_of_the_command_line() -> None:
         ('challenge_clocks=["3 minutes"]', "seconds+increment, such as 180+2"),
         ('odds_options=["ScLimt=28"]', "did you mean 'ScLimit'"),
         ('odds_options=["ScLimit"]', "NAME=VALUE"),
+        ('mistakes="always"\nstrength="opponent"', 'give strength = "full"'),
     ],
 )
 def test_wrong_settings(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=r"lichess|command line") as caught:
-        lichess_settings([text])
+        lichess_settings(text.splitlines())
     assert message in str(caught.value)

@@ -454,6 +454,11 @@ def test_engines_are_bounded(guarded: Server) -> None:
         await page.ask("unwatch", panel=0)
         found = await page.ask("think", place={}, wanted={**MATERIAL, "elo": 600}, nodes=50)
         assert found["ok"]["move"] in {move.uci() for move in chess.Board().legal_moves}
+        scholar = {"moves": ["e2e4", "e7e5", "f1c4", "b8c6"]}
+        found = await page.ask("think", place=scholar, wanted={"mistakes": 1100}, nodes=300)
+        assert "move" in found["ok"]
+        found = await page.ask("think", place={}, wanted={"mistakes": 1100, "elo": 600}, nodes=50)
+        assert "full strength" in found["error"]
 
     talk(guarded, two, additional_headers=own_cookie(guarded))
 

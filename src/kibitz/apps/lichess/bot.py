@@ -48,6 +48,7 @@ from kibitz.core.errors import ConfigError, InputError, KibitzError
 from kibitz.core.files import read_bytes
 from kibitz.core.log import Stop, say
 from kibitz.engine import Engine
+from kibitz.engine.levels import against_people
 
 DAY_SECONDS = 86_400.0
 ATTEMPTS = 3  # to answer a challenge, or to get at a game that is refused
@@ -62,6 +63,9 @@ def warm_up(network: str, settings: Lichess) -> None:
             say(problem)
         if "fromPosition" in settings.variants and settings.odds_options:
             engine.configure(**settings.odds_settings())
+            engine.ready()
+        if settings.mistakes != "never":
+            engine.configure(**against_people(engine.options.weights, settings.strength_elo))
             engine.ready()
 
 

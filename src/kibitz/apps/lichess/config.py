@@ -68,6 +68,10 @@ class Lichess:
     odds_options: tuple[str, ...] = setting(
         ("Search=mcts", "ScLimit=28"), "engine options in games at odds, as NAME=VALUE"
     )
+    mistakes: Literal["never", "odds", "always"] = setting(
+        "never",
+        "play for the mistakes that people of the opponent's rating make, at odds or always",
+    )
     tournaments: tuple[str, ...] = setting(
         (), "arenas it joins at the start, by their ids; they must let bots in"
     )
@@ -171,6 +175,9 @@ class Lichess:
             raise ConfigError("lichess: people_slots", value=self.people_slots, fix=fix)
         if self.challenge and not self.challenge_clocks:
             raise ConfigError("lichess: challenge_clocks", value="", fix="name at least one")
+        if self.mistakes == "always" and self.strength != "full":
+            fix = 'give strength = "full", or mistakes = "odds"'
+            raise ConfigError("lichess: mistakes", value=self.mistakes, fix=fix)
         self.odds_settings()
 
     def _check_order(self, least: str, most: str) -> None:

@@ -38,6 +38,7 @@ from kibitz.apps.lichess.messages import (
 from kibitz.apps.lichess.server import Server
 from kibitz.data.openings import odds_in
 from kibitz.engine import Engine
+from kibitz.engine.levels import against_people
 from kibitz.engine.running import Search
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
@@ -206,7 +207,12 @@ class Game:
         missing = odds_in(fen, self._side) if full.variant.key == "fromPosition" else ""
         self._at_odds = missing not in ("", "none")
         elo = self._settings.elo_against(self.opponent.rating)
-        if self._at_odds:
+        if self._settings.mistakes == "always" or (
+            self._at_odds and self._settings.mistakes == "odds"
+        ):
+            rating = self.opponent.rating or self._settings.strength_elo
+            self._engine.configure(**against_people(self._engine.options.weights, rating))
+        elif self._at_odds:
             self._engine.configure(**self._settings.odds_settings())
         elif elo is not None:
             seed = zlib.crc32(full.id.encode()) >> 1  # or every game of a level would begin alike

@@ -14,7 +14,7 @@ import msgspec
 
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from kibitz.engine.levels import STRONGEST, WEAKEST
+from kibitz.engine.levels import STRONGEST, WEAKEST, against_people
 from kibitz.search.mcts.rules.parameters import OFF, RULE_NAMES
 from kibitz.search.method import PRESETS, changes_of
 from kibitz.search.options import SearchName
@@ -31,6 +31,7 @@ class EngineChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: int = 3
     elo: int | None = None
     raw: bool = False  # priors as the network gives them
+    mistakes: int | None = None  # of people of this rating: it plays for them
 
     def options(self) -> dict[str, Any]:
         """The engine's options by their names in Python."""
@@ -40,6 +41,9 @@ class EngineChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         changes |= {"multipv": self.lines, "search": self.search}
         if self.contempt is not None:
             changes["sc_limit"] = max(1, min(OFF, self.contempt))
+        if self.mistakes is not None and self.elo is not None:
+            fix = "leave out the one or the other"
+            raise InputError("mistakes are played for at full strength", value=self.elo, fix=fix)
         if self.elo is not None:
             elo = max(WEAKEST, min(STRONGEST, self.elo))
             seed = random.randrange(1 << 31)  # or every game of a level would begin alike
@@ -86,6 +90,9 @@ class Engines:
     def take(self, wanted: EngineChoice, liked: Session | None = None) -> Session:
         """An engine that is not in use, `liked` if that is one; it keeps what it has searched."""
         options, network = wanted.options(), self._network(wanted.network)
+        if wanted.mistakes is not None:
+            options |= against_people(network, wanted.mistakes)
+            network = options.pop("weights")
         with self._lock:
             idle = [session for session in self._sessions if not session.busy]
             fitting = [session for session in idle if session.wanted == wanted]

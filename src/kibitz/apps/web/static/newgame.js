@@ -8,6 +8,7 @@ import { button, choice, field, guarded, toast } from "./widgets.js";
 const ODDS = [["", "nothing"], ["p", "a pawn (f)"], ["n", "a knight"], ["b", "a bishop"], ["r", "a rook"], ["q", "the queen"]];
 const TIMES = [["1", "1 second a move"], ["3", "3 seconds a move"], ["10", "10 seconds a move"], ["60+0", "1 minute"], ["180+2", "3 minutes + 2 s"], ["300+3", "5 minutes + 3 s"], ["900+10", "15 minutes + 10 s"]];
 const STRENGTHS = [[500, "First steps"], [800, "Beginner"], [1100, "Casual player"], [1400, "Club player"], [1700, "Strong club player"], [2000, "Expert"], [2300, "Master"], [2700, "Grandmaster"], [3100, "Full strength"]];
+const MISTAKES = [["", "no: for the best moves"], ["1100", "yes, of players of 1100"], ["1500", "yes, of players of 1500"], ["1900", "yes, of players of 1900"]];
 const STARTS = [["standard", "Standard"], ["960", "Chess960, any of them"], ["fen", "A FEN"]];
 const FULL = 3100; // the end of the strength slider
 
@@ -27,6 +28,8 @@ function withOdds(fen, kind, side) {
 
 /** The form; `begin` gets what was chosen. */
 export class NewGame {
+  #play; // at a strength
+
   constructor(begin) {
     this.fields = {
       level: choice("Opponent", STRENGTHS.map(([elo, name]) => [elo, elo >= FULL ? name : `${name}, ${elo}`]), 1400, (elo) => ((this.strength.value = elo), shown())),
@@ -35,6 +38,7 @@ export class NewGame {
       odds: choice("The engine gives", ODDS, ""),
       start: choice("Start", STARTS, "standard", (value) => (this.fen.element.hidden = value !== "fen")),
       network: choice("What it judges by", [["", "the usual network"]], ""),
+      mistakes: choice("It plays for your mistakes", MISTAKES, "", (value) => value && this.#play(FULL)),
     };
     this.fen = field("FEN to start from", { type: "text", placeholder: START });
     this.fen.element.hidden = true;
@@ -43,7 +47,12 @@ export class NewGame {
     this.strength = html("input", { type: "range", min: 500, max: FULL, step: 100, value: 1400, "aria-label": "Strength" });
     const shown = () => {
       const elo = Number(this.strength.value), human = elo >= 1100 && elo <= 1900;
+      if (elo < FULL) this.fields.mistakes.select.value = "";
       label.textContent = elo >= FULL ? "full strength" : human ? `${elo}, as people play` : `${elo}`;
+    };
+    this.#play = (elo) => {
+      this.strength.value = this.fields.level.select.value = elo;
+      shown();
     };
     this.strength.addEventListener("input", () => {
       this.fields.level.select.value = STRENGTHS.findLast(([elo]) => elo <= Number(this.strength.value))[0];
@@ -54,8 +63,8 @@ export class NewGame {
     this.ponder = field("It thinks on your time", { type: "checkbox" });
     this.coach = field("Tell me of a mistake before the reply, so that I can take it back", { type: "checkbox" });
     this.coach.element.classList.add("wide-field");
-    const { network, start: from, ...first } = this.fields;
-    const more = html("details", { class: "wide-field" }, html("summary", {}, "More choices"), html("div", { class: "form" }, strength, ...[from, this.fen, network, this.ponder].map((one) => one.element)));
+    const { network, mistakes, start: from, ...first } = this.fields;
+    const more = html("details", { class: "wide-field" }, html("summary", {}, "More choices"), html("div", { class: "form" }, strength, ...[mistakes, from, this.fen, network, this.ponder].map((one) => one.element)));
     const play = button("Play", async () => {
       const wanted = await this.wanted();
       if (wanted) await begin(wanted);
@@ -66,7 +75,7 @@ export class NewGame {
 
   /** What was chosen: where the game begins, the person's side, settings; undefined if that cannot be played. */
   async wanted() {
-    const { side, time, odds, start, network } = this.fields;
+    const { side, time, odds, start, network, mistakes } = this.fields;
     const mine = side.value || "wb"[Math.floor(2 * Math.random())];
     const gives = mine === "w" ? "b" : "w";
     let fen = START, chess960 = false;
@@ -77,7 +86,7 @@ export class NewGame {
     const elo = Number(this.strength.value);
     const [base, increment] = time.value.split("+").map(Number);
     const timed = increment !== undefined;
-    const settings = { elo: elo >= FULL ? null : elo, movetime: timed ? null : 1000 * base, base: timed ? 1000 * base : null, increment: 1000 * (increment ?? 0), network: network.value, ponder: this.ponder.input.checked, coach: this.coach.input.checked };
+    const settings = { elo: elo >= FULL ? null : elo, movetime: timed ? null : 1000 * base, base: timed ? 1000 * base : null, increment: 1000 * (increment ?? 0), network: network.value, mistakes: mistakes.value ? Number(mistakes.value) : null, ponder: this.ponder.input.checked, coach: this.coach.input.checked };
     return { fen, chess960, settings, side: mine };
   }
 }

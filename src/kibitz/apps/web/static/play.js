@@ -166,7 +166,7 @@ export class Play {
   }
 
   #wanted() {
-    return { network: this.settings.network, search: "auto", elo: this.settings.elo, lines: 1 };
+    return { network: this.settings.network, search: "auto", elo: this.settings.elo, mistakes: this.settings.mistakes ?? null, lines: 1 };
   }
 
   async #engine(node) {
