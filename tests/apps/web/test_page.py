@@ -331,6 +331,24 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     wait(tab, "document.querySelector('.keys:not([hidden])')")
 
 
+def test_it_plays_for_the_mistakes_of_the_person_at_full_strength(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Opponent", "1400")
+    choose(tab, "It plays for your mistakes", "1500")
+    wait(tab, "document.querySelector('.form output').textContent === 'full strength'")
+    choose(tab, "You play", "b")
+    choose(tab, "Time", "1")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 1")
+    press(tab, "New game")
+    choose(tab, "Opponent", "1400")
+    wait(
+        tab, "[...document.querySelectorAll('select')].every((one) => one.value !== '1500')"
+    )  # a limited strength plays for no mistakes
+
+
 def test_of_two_moves_in_one_position_the_first_counts(tab: Tab, server: Server) -> None:
     slow = """const send = WebSocket.prototype.send;
       WebSocket.prototype.send = function (text) {
