@@ -89,20 +89,7 @@ Won, drawn and lost games with Wilson's intervals are in `cells.csv`, a line for
 
 {forfeits}
 
-## Where differences come from
-
-Alpha-beta ({judge}, {judge_nodes} nodes) searches every position of the first {judged} games of a
-cell. Its expected scores, ending with the points of the game, rise and fall with the moves of
-either side: sums over them, and over phases, add up to the difference (`gains.csv`). In
-`cells.csv` `reasons_left` is what the giver's moves cost against best play, `reasons_given` what
-the opponent's gave; `reasons_risks` counts moves that cost {risk:g} points of 100 or more,
-`reasons_worked` those whose reply gave more than that; phases end at moves {phases} and with the
-game. The judge knows no human opponents; its errors are part of both sums and cancel in the total
-only.
-
-{gains}
-
-## Threats to validity
+{gains}## Threats to validity
 
 - Maia's policy without search is a model of people; its moves are independent draws, and it does
   not play worse when it is short of time.
@@ -122,6 +109,20 @@ every byte. Players, with the first digits of the SHA-256 of their network files
 EARLY = """
 These are the first games only. The study decides its questions when all are played, and what is
 seen so far may change, stars included.
+"""
+GAINS = """## Where differences come from
+
+Alpha-beta ({judge}, {judge_nodes} nodes) searches every position of the first {judged} games of a
+cell. Its expected scores, ending with the points of the game, rise and fall with the moves of
+either side: sums over them, and over phases, add up to the difference (`gains.csv`). In
+`cells.csv` `reasons_left` is what the giver's moves cost against best play, `reasons_given` what
+the opponent's gave; `reasons_risks` counts moves that cost {risk:g} points of 100 or more,
+`reasons_worked` those whose reply gave more than that; phases end at moves {phases} and with the
+game. The judge knows no human opponents; its errors are part of both sums and cancel in the total
+only.
+
+{gains}
+
 """
 EARLY_TESTS = """ This is an
 interim look at the share {share:g} of the games: the plan decides its hypotheses by complete cells
@@ -162,12 +163,7 @@ def referee(plan: Study, findings: Findings, command: str) -> str:
         count=len(findings.more["comparisons"]),
         tests=_tests(findings),
         forfeits=_list(forfeits) or "No game was decided by a crash, an illegal move or the time.",
-        judge=plan.judge,
-        judge_nodes=plan.judge_nodes,
-        judged=plan.judged,
-        risk=100 * RISK,
-        phases=", ".join(map(str, PHASES)),
-        gains=_gains(findings),
+        gains=_gains(plan, findings),
         command=command,
         players=_list([f"`{name}`" for name in sorted(players)]),
     )
@@ -286,8 +282,10 @@ def _habits(plan: Study, findings: Findings) -> str:
     return _markdown(headings, lines)
 
 
-def _gains(findings: Findings) -> str:
-    """Where each difference comes from."""
+def _gains(plan: Study, findings: Findings) -> str:
+    """Where each difference comes from; nothing if no game was judged."""
+    if not findings.more["gains"]:
+        return ""
     lines = [
         [
             *_compared(row),
@@ -298,4 +296,11 @@ def _gains(findings: Findings) -> str:
         for row in findings.more["gains"]
     ]
     headings = ("cell", "difference", "judged games", "points of 100", "own moves", "opponent's")
-    return _markdown(headings, lines)
+    return GAINS.format(
+        judge=plan.judge,
+        judge_nodes=plan.judge_nodes,
+        judged=plan.judged,
+        risk=100 * RISK,
+        phases=", ".join(map(str, PHASES)),
+        gains=_markdown(headings, lines),
+    )

@@ -439,7 +439,9 @@ def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     assert [row["games"] for row in rows()] == [8] * 4
     assert lines() == 32
     assert rows("share=0.25") == part
+    assert "Where differences come from" in (tmp_path / "referee.md").read_text()
     assert [row["reasons"] for row in rows("share=0.25", "judged=0")] == [None] * 4
+    assert "Where differences come from" not in (tmp_path / "referee.md").read_text()
 
 
 def test_the_same_games_make_the_same_bundle(
