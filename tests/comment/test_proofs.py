@@ -23,7 +23,7 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, captured_by
 from kibitz.comment.judge import Evaluation, Label
-from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed
+from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed, kind_of
 from kibitz.comment.selection import select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
@@ -861,6 +861,14 @@ def test_that_an_attacked_piece_goes_away_is_no_reason_where_it_went_elsewhere(
     made = scene(fen, move, seen(0.3, "c2e2"), seen(0.1, "a7a6"))
     better = select(made, Memory(), "club").better
     assert any(getattr(claim, "name", "") == "steps_away" for claim in better) is told
+
+
+@pytest.mark.parametrize(("lost", "told"), [(0.45, False), (0.2, True)])
+def test_nothing_slight_is_the_answer_to_a_move_that_costs_much(lost: float, told: bool) -> None:
+    fen = "r3kb1r/1b1n2pp/p2pN3/1p1N4/5P1q/4B3/PPP3PP/R2Q3K w kq - 2 16"
+    made = scene(fen, "f5 Rc8", seen(0.15, "d1f3"), seen(lost - 0.15, "a8c8"))
+    reply = select(made, Memory(), "club").reply
+    assert any(kind_of(claim) == "TakesFile" for claim in reply) is told
 
 
 def test_whoever_is_better_repeats_moves_to_win() -> None:

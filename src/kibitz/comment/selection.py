@@ -145,6 +145,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         better = _merits_of_better(scene, reply, level, most)
     if phase(scene.before) != "endgame":  # where pawns do not decide
         reply, better = _telling(reply, scene), _telling(better, scene)
+        if _costs_much(scene):  # which nothing slight brings about
+            reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
     if any(isinstance(claim, SOLID) for claim in better) and all(map(_is_lasting, reply)):
         reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
