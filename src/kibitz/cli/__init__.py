@@ -29,7 +29,15 @@ from cyclopts.config import Dict
 import kibitz
 from kibitz.cli.output import BEGINNING, EXIT_STOPPED, note_seed, paths_here
 from kibitz.core import provenance, settings, workers
-from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
+from kibitz.core.errors import (
+    ConfigError,
+    InputError,
+    KibitzError,
+    did_you_mean,
+    nearest,
+    of_input,
+    unreadable,
+)
 from kibitz.core.files import check_epoch, leave_out_dates
 from kibitz.core.log import Level, open_closed_streams, set_level
 from kibitz.core.places import as_given, send_all
@@ -397,10 +405,10 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
         if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
             raise  # not about a file that could be named
         return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
-    except _unreadable() as error:
+    except unreadable() as error:
         if os.environ.get("KIBITZ_DEBUG") == "1":
             raise
-        return _refuse(_of_input(error, tokens))
+        return _refuse(of_input(error, tokens))
     finally:
         joined = workers.cluster()
         if joined is not None:
@@ -439,41 +447,6 @@ def _carry_out(program: Sequence[str], tokens: list[str]) -> int:
             error.value = as_given(str(error.value))
         return _refuse(str(error))
     return result if isinstance(result, int) else 0
-
-
-# What libraries raise where a content or a number is not what it should be, by their modules:
-# only one that is loaded can have raised it. Errors that a room expects are caught there.
-_OF_LIBRARIES = {
-    "csv": "Error",
-    "json": "JSONDecodeError",
-    "msgspec": "MsgspecError",
-    "safetensors": "SafetensorError",
-    "struct": "error",
-    "zlib": "error",
-    "zstandard": "ZstdError",
-}
-
-
-def _unreadable() -> tuple[type[BaseException], ...]:
-    loaded = [
-        (sys.modules[name], kind) for name, kind in _OF_LIBRARIES.items() if name in sys.modules
-    ]
-    foreign = (getattr(module, kind) for module, kind in loaded)
-    return MemoryError, RecursionError, OverflowError, UnicodeError, *foreign
-
-
-def _of_input(error: BaseException, tokens: Sequence[str]) -> str:
-    """What to say of such an error: the command is the value, as no file is known."""
-    reason = shorten(str(error) or type(error).__name__, 200)
-    command = shorten(" ".join(tokens))
-    if isinstance(error, MemoryError):
-        return f"not enough memory ({reason}): {command!r}; give smaller files or numbers"
-    if isinstance(error, OverflowError):
-        return f"a number is too large ({reason}): {command!r}; give a smaller one"
-    return (
-        f"what was given cannot be read ({reason}): {command!r}; "
-        "check its files and texts, or see where with KIBITZ_DEBUG=1"
-    )
 
 
 def _with_command(tokens: list[str]) -> list[str]:

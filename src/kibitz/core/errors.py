@@ -20,7 +20,8 @@ Mistakes of our own are not in the tree: they are assertions, TypeErrors and the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
 LONGEST_VALUE = 100
 
@@ -105,3 +106,39 @@ def shorten(text: str, longest: int = LONGEST_VALUE) -> str:
         return text
     half = (longest - 3) // 2
     return f"{text[:half]}...{text[-half:]}"
+
+
+# What libraries raise where a content or a number is not what it should be, by their modules:
+# only one that is loaded can have raised it. Errors that a room expects are caught there.
+_OF_LIBRARIES = {
+    "csv": "Error",
+    "json": "JSONDecodeError",
+    "msgspec": "MsgspecError",
+    "safetensors": "SafetensorError",
+    "struct": "error",
+    "zlib": "error",
+    "zstandard": "ZstdError",
+}
+
+
+def unreadable() -> tuple[type[BaseException], ...]:
+    """The errors of the libraries that are loaded, and of Python's own where input is too much."""
+    loaded = [
+        (sys.modules[name], kind) for name, kind in _OF_LIBRARIES.items() if name in sys.modules
+    ]
+    foreign = (getattr(module, kind) for module, kind in loaded)
+    return MemoryError, RecursionError, OverflowError, UnicodeError, *foreign
+
+
+def of_input(error: BaseException, tokens: Sequence[str]) -> str:
+    """What to say of such an error: the command is the value, as no file is known."""
+    reason = shorten(str(error) or type(error).__name__, 200)
+    command = shorten(" ".join(tokens))
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({reason}): {command!r}; give smaller files or numbers"
+    if isinstance(error, OverflowError):
+        return f"a number is too large ({reason}): {command!r}; give a smaller one"
+    return (
+        f"what was given cannot be read ({reason}): {command!r}; "
+        "check its files and texts, or see where with KIBITZ_DEBUG=1"
+    )
