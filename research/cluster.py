@@ -43,7 +43,7 @@ TOKEN = "of a cluster that is measured, and of no other one"
 
 
 ALL_CELLS = "the study, all cells"  # too long for a table, for what it costs
-LARGE_JOBS = {"games": 10**6, "positions": 10**8}  # what the costs are told of
+LARGE_JOBS = {"games": 10**6, "positions": 10**8}  # costs are given for so many
 STUDY = " ".join(
     f"--set {shlex.quote(text)}"
     for text in (

@@ -853,22 +853,22 @@ def test_what_both_moves_do_is_no_reason_for_the_better_one() -> None:
     assert [tactic.TakesLoose(unit("rd4")) in claims for claims in better] == [False, True]
 
 
-@pytest.mark.parametrize(("move", "told"), [("Qb1", False), ("Kf1", True)])
+@pytest.mark.parametrize(("move", "named"), [("Qb1", False), ("Kf1", True)])
 def test_that_an_attacked_piece_goes_away_is_no_reason_where_it_went_elsewhere(
-    move: str, told: bool
+    move: str, named: bool
 ) -> None:
     fen = "2rqk2r/pb1nnpb1/1p2p1pp/3pP3/3P2P1/N2BBN2/PPQ2P1P/R3K2R w KQk - 1 13"
     made = scene(fen, move, seen(0.3, "c2e2"), seen(0.1, "a7a6"))
     better = select(made, Memory(), "club").better
-    assert any(getattr(claim, "name", "") == "steps_away" for claim in better) is told
+    assert any(getattr(claim, "name", "") == "steps_away" for claim in better) is named
 
 
-@pytest.mark.parametrize(("lost", "told"), [(0.45, False), (0.2, True)])
-def test_nothing_slight_is_the_answer_to_a_move_that_costs_much(lost: float, told: bool) -> None:
+@pytest.mark.parametrize(("lost", "named"), [(0.45, False), (0.2, True)])
+def test_nothing_slight_is_the_answer_to_a_move_that_costs_much(lost: float, named: bool) -> None:
     fen = "r3kb1r/1b1n2pp/p2pN3/1p1N4/5P1q/4B3/PPP3PP/R2Q3K w kq - 2 16"
     made = scene(fen, "f5 Rc8", seen(0.15, "d1f3"), seen(lost - 0.15, "a8c8"))
     reply = select(made, Memory(), "club").reply
-    assert any(kind_of(claim) == "TakesFile" for claim in reply) is told
+    assert any(kind_of(claim) == "TakesFile" for claim in reply) is named
 
 
 def test_whoever_is_better_repeats_moves_to_win() -> None:
