@@ -125,17 +125,26 @@ def version_of(package: str) -> str:
     return metadata.version(package)
 
 
+def versions_of(*packages: str) -> dict[str, str]:
+    """Import packages, one after the other: their versions."""
+    return {package: version_of(package) for package in packages}
+
+
 def modules_of(package: str) -> list[str]:
     """What a package is imported as.
 
     >>> modules_of("msgspec")
     ['msgspec']
     """
-    name = _plain_name(package)
-    provided = metadata.packages_distributions()
-    modules = [module for module, homes in provided.items() if name in map(_plain_name, homes)]
+    try:
+        home = metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        return [package.replace("-", "_")]
+    files = [file for file in home.files or () if file.suffix == ".py"]
+    named = (home.read_text("top_level.txt") or "").split()
+    modules = named or sorted({file.parts[0].removesuffix(".py") for file in files})
     public = [module for module in modules if module.isidentifier() and not module.startswith("_")]
-    own = [module for module in public if _plain_name(module) == name]
+    own = [module for module in public if _plain_name(module) == _plain_name(package)]
     return own or public or [package.replace("-", "_")]
 
 
@@ -258,11 +267,12 @@ def _packages() -> Iterator[Finding]:
     if not needs:
         yield Finding("packages", "note", "not installed by pip: no list of packages", _pip("."))
         return
+    extras = sorted({need.extra for need in needs})
+    groups = [[need for need in needs if need.extra == extra] for extra in extras]
     with ThreadPoolExecutor(processors()) as pool:
-        names = sorted({need.name for need in needs})
-        answers = dict(zip(names, pool.map(_imported, names), strict=True))
-    for extra in sorted({need.extra for need in needs}):
-        yield _group(extra, [need for need in needs if need.extra == extra], answers)
+        answers = pool.map(_imported, [[need.name for need in group] for group in groups])
+        for extra, group, answer in zip(extras, groups, answers, strict=True):
+            yield _group(extra, group, answer)
 
 
 def wanted_packages() -> list[Need]:
@@ -276,13 +286,25 @@ def wanted_packages() -> list[Need]:
     return sorted(need for need in needs if need.extra != FOR_DEVELOPERS)
 
 
-def _imported(package: str) -> Answer:
-    """The version of a package that can be imported; None without a fault if it is not there."""
+def _imported(packages: list[str]) -> dict[str, Answer]:
+    """The versions of packages that can be imported; None without a fault if one is not there.
+
+    All are imported in one process, and only where that fails each in its own.
+    """
+    installed = [package for package in packages if _is_installed(package)]
+    together = _ask(f"{__name__}:versions_of", *installed)
+    if not together.fault:
+        return {package: Answer(together.value.get(package)) for package in packages}
+    alone = {package: _ask(f"{__name__}:version_of", package) for package in installed}
+    return {package: alone.get(package, Answer(None)) for package in packages}
+
+
+def _is_installed(package: str) -> bool:
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:
-        return Answer(None)
-    return _ask(f"{__name__}:version_of", package)
+        return False
+    return True
 
 
 def _group(extra: str, needs: list[Need], answers: dict[str, Answer]) -> Finding:
