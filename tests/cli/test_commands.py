@@ -1,5 +1,6 @@
 """The command line as a shell sees it: output, exit codes, one line for every mistake."""
 
+import gc
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from kibitz.cli import COMMANDS, SUBJECTS, app, main
 from kibitz.cli.output import columns, emit
 from kibitz.core import log
 from kibitz.core.errors import MoveError
+from kibitz.core.workers import SELDOM
 
 PROJECT = Path(__file__).parents[2]
 
@@ -47,6 +49,13 @@ def failing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"{kibitz.__version__}\n"
+
+
+def test_a_start_looks_for_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(gc, "set_threshold", given.append)
+    assert main(["--version"]) == 0
+    assert given == [SELDOM]
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

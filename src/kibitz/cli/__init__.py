@@ -373,6 +373,7 @@ def main(arguments: Sequence[str] | None = None, program: Sequence[str] = PROGRA
 
     `program` is what was called, if the first argument is a program of its own.
     """
+    workers.collect_seldom()
     open_closed_streams()
     code = _run(arguments, program)
     compile_for_next_start()

@@ -10,6 +10,7 @@ import sys
 
 from kibitz.core.errors import KibitzError
 from kibitz.core.log import open_closed_streams
+from kibitz.core.workers import collect_seldom
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.jit.process import compile_for_next_start
@@ -22,6 +23,7 @@ def main() -> int:
     """The program kibitz-uci: `talk`, with the usual settings file."""
     from kibitz.core.settings import use_file
 
+    collect_seldom()
     open_closed_streams()
     if sys.argv[1:]:
         given = " ".join(sys.argv[1:])
