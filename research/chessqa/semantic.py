@@ -17,8 +17,9 @@ from typing import TypeAlias
 import chess
 import numpy as np
 
-from kibitz.comment.check.readers import PLAYED, side_of
+from kibitz.comment.check.readers import side_of
 from kibitz.comment.check.statements import parsed
+from kibitz.comment.check.text import PLAYED
 from kibitz.comment.check.verdict import Setting, judge
 from kibitz.comment.claims.claim import passed
 from kibitz.comment.facts import (

@@ -10,7 +10,7 @@ import pytest
 
 import kibitz
 from kibitz.cli import main
-from kibitz.comment.check.readers import sentences
+from kibitz.comment.check.text import sentences
 from kibitz.comment.check.verdict import MOST_TEXT, Setting, judge
 from kibitz.core.errors import InputError, NotationError
 
@@ -20,6 +20,14 @@ MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
 PASSED = "4k3/8/8/3P4/8/5p2/5P2/4K3 w - - 0 1"
 CHAIN = "4k3/8/4P3/3P4/8/8/8/4K3 w - - 0 1"
+ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
+KNIGHTS = "r1bqkb1r/ppp2ppp/2n5/3np1N1/2B5/8/PPPP1PPP/RNBQK2R w KQkq - 0 6"
+MIDDLE = "r2q1rk1/pb2bppp/1p2pn2/2ppN3/3P4/1P1BP3/PB1N1PPP/R2Q1RK1 w - - 0 11"
+ROOKS = "3r2k1/5ppp/8/8/8/8/3R1PPP/3R2K1 w - - 0 1"
+ENDING = "8/5pk1/6p1/1r5p/1P5P/R4PP1/6K1/8 w - - 0 1"
+BACKWARD = "4k3/8/3p4/2p1p3/4P3/8/8/4K3 w - - 0 1"
+OUTPOST = "4k3/pp3ppp/8/3N4/4P3/6N1/PP4PP/4K3 w - - 0 1"
+PIECE = "4k3/ppppp3/8/8/8/8/PP2N3/4K3 w - - 0 1"
 EXCHANGE = "4k3/8/8/8/8/2n5/PP3PPP/R3K3 w Q - 0 1"
 
 # Position, sentence, verdict; no search is asked.
@@ -128,6 +136,118 @@ CASES = [
     (SPANISH, "What a wonderful idea {data}!", "not checkable"),
     (SPANISH, "P-K4; Kt-KB3 attacks the knight on f6.", "not checkable"),
 ]
+# The same of a text on a position, as language models write it.
+SAID = [
+    (ITALIAN, "White's bishop on c4 targets the f7 pawn.", "true"),
+    (ITALIAN, "White's bishop on c4 targets h7.", "false"),
+    (ITALIAN, "The bishop on c4 eyes g8.", "not checkable"),  # through a pawn
+    (MIDDLE, "White's bishop on d3 and queen on d1 both target h5.", "false"),
+    (ITALIAN, "The f7 pawn is only defended by the king.", "true"),
+    (ITALIAN, "The e5 pawn is only defended by the king.", "false"),
+    (ITALIAN, "The e5 pawn is defended by the bishop on c5.", "false"),
+    (ITALIAN, "Black's pawn on e5 is protected by the knight on c6.", "true"),
+    (ITALIAN, "The e5 pawn is attacked by the knight on f3.", "true"),
+    (ITALIAN, "The e5 pawn is attacked twice.", "false"),
+    (KNIGHTS, "The f7 pawn is attacked twice.", "not checkable"),  # through the knight on d5
+    (KNIGHTS, "The knight on d5 is pinned to the queen.", "false"),
+    (KNIGHTS, "The knight on g5 is undefended.", "true"),
+    (KNIGHTS, "The pawn on d2 blocks the bishop on c1.", "true"),
+    (KNIGHTS, "White's bishop on c1 is blocked by the pawn on a2.", "false"),
+    (MIDDLE, "White's queen on d1 is trapped.", "false"),
+    (ITALIAN, "There are no open files.", "true"),
+    (ROOKS, "There are no open files.", "false"),
+    (ROOKS, "There is only one open file.", "false"),
+    (ITALIAN, "The d-file is closed.", "true"),
+    (ROOKS, "The d-file is closed.", "false"),
+    (ROOKS, "The c- and d-files are open.", "not checkable"),
+    (ROOKS, "White's rooks are doubled on the d-file.", "true"),
+    (ROOKS, "White's rooks are doubled on the e-file.", "false"),
+    (ROOKS, "White's rooks are connected.", "true"),
+    (ITALIAN, "White's rooks are connected.", "false"),
+    (ROOKS, "The rook on d2 controls the open d-file.", "true"),
+    (ROOKS, "White's rook on d2 controls the e-file.", "false"),
+    (MIDDLE, "White's bishop on d3 controls the b1-h7 diagonal.", "true"),
+    (MIDDLE, "White's bishop on d3 controls the a1-h8 diagonal.", "false"),
+    (MIDDLE, "The a1-h8 diagonal is open.", "false"),
+    (PIECE, "The a1-h8 diagonal is open.", "not checkable"),
+    (MIDDLE, "White's bishop on b2 is fianchettoed.", "true"),
+    (MIDDLE, "White's bishop on d3 is fianchettoed.", "false"),
+    (MIDDLE, "The rook on a1 is on the edge.", "true"),
+    (MIDDLE, "The knight on d2 is on the rim.", "false"),
+    ("4k3/8/8/8/8/3B4/2Q5/4K3 w - - 0 1", "The queen and bishop form a battery.", "true"),
+    (MIDDLE, "White's queen on d1 and bishop on b2 form a battery.", "false"),
+    (BACKWARD, "Black has a backward pawn on d6.", "true"),
+    (BACKWARD, "Black has a backward pawn on c5.", "false"),
+    (OUTPOST, "White has an outpost on d5.", "true"),
+    (BACKWARD, "White has an outpost on d4.", "false"),
+    (ENDING, "White has two pawn islands.", "true"),
+    (ENDING, "White has three pawn islands.", "false"),
+    (ENDING, "White has a queenside majority.", "true"),
+    (ENDING, "Black has a queenside majority.", "false"),
+    (ENDING, "White has one pawn on the queenside.", "true"),
+    (ENDING, "Black has two pawns on the queenside.", "false"),
+    (CHAIN, "White's pawns on d5 and e6 are connected.", "true"),
+    (PASSED, "White's pawns on d5 and f2 are connected.", "false"),
+    (MIDDLE, "Both sides have castled.", "true"),
+    (ITALIAN, "Both sides have castled.", "false"),
+    (ITALIAN, "Neither side has castled yet.", "true"),
+    (MIDDLE, "Neither side has castled.", "false"),
+    (MIDDLE, "Black has castled kingside.", "true"),
+    (MIDDLE, "White has castled queenside.", "false"),
+    (EXCHANGE, "White has castled, while Black has not.", "false"),
+    (SPANISH, "White can castle kingside right away.", "true"),
+    (SPANISH, "White can castle queenside right away.", "false"),
+    (SPANISH, "White can castle on either side.", "true"),
+    (EXCHANGE, "White can castle on either side.", "false"),
+    (ITALIAN, "White's king is still in the center.", "true"),
+    (MIDDLE, "White's king is in the center.", "false"),
+    (MIDDLE, "White has developed all his minor pieces.", "true"),
+    (ITALIAN, "Both sides have developed their knights.", "false"),
+    (ITALIAN, "Black's light-squared bishop is undeveloped.", "true"),
+    (ITALIAN, "Black's dark-squared bishop is undeveloped.", "false"),
+    (ITALIAN, "Black's dark-squared bishop is still on f8.", "false"),
+    (ITALIAN, "White has knights on b1 and f3.", "true"),
+    (ITALIAN, "White has knights on c3 and f3.", "false"),
+    (ITALIAN, "Each side has two knights and two bishops.", "true"),
+    (EXCHANGE, "Each side has two knights.", "false"),
+    (PIECE, "White is up a piece for three pawns.", "true"),
+    (PIECE, "Black is up a rook for a knight.", "false"),
+    (PIECE, "White is ahead in material.", "false"),
+    (PASSED, "White has a material advantage.", "true"),
+    (EXCHANGE, "Black has no rooks.", "true"),
+    (EXCHANGE, "White has no rooks.", "false"),
+    (ENDING, "The queens are off the board.", "true"),
+    (MIDDLE, "The queens have been traded.", "false"),
+    (ENDING, "This is a rook endgame.", "true"),
+    (ENDING, "This is a pawn endgame.", "false"),
+    (ITALIAN, "This is the Italian Game.", "true"),
+    (ITALIAN, "This is the Sicilian Defense.", "false"),
+    (ITALIAN, "This is the Ruy Lopez.", "not checkable"),
+    (ITALIAN, "White can capture the pawn on e5.", "true"),
+    (ITALIAN, "The pawn on e5 can be captured by the bishop.", "false"),
+    (ITALIAN, "White threatens to capture the bishop on c5.", "false"),
+    (ITALIAN, "The best move is Qh5.", "false"),  # it is not legal
+    ("7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "Kh8 is the only legal move.", "false"),
+    ("k7/2Q5/8/8/8/8/8/7K b - - 0 1", "White is stalemated!", "false"),
+    # What a move does is proved of the position that it leads to.
+    (KNIGHTS, "Nxf7 forks the queen and the rook.", "true"),
+    (KNIGHTS, "White can play 6.Nxf7, forking queen and rook.", "true"),
+    (KNIGHTS, "White can play Nxf7, forking the king and the bishop on f8.", "false"),
+    (KNIGHTS, "White cannot play Nxf7, forking queen and rook.", "not checkable"),
+    (KNIGHTS, "Nxf7 attacks the knight on c6.", "false"),
+    (KNIGHTS, "Nxf7 captures a pawn.", "true"),
+    (KNIGHTS, "Nxf7 captures a knight.", "false"),
+    (KNIGHTS, "Bxd5 gives check.", "false"),
+    (KNIGHTS, "Nc3 develops the knight.", "true"),
+    (KNIGHTS, "Nc3 develops the bishop.", "false"),
+    (KNIGHTS, "Bxd5 opens the e-file.", "false"),
+    (KNIGHTS, "After Nxf7 Kxf7 White has lost a knight.", "true"),
+    (KNIGHTS, "After Nxf7 Kxf7 White has won a rook.", "false"),
+    # Signs of a list, a heading, a name before the statement.
+    (ITALIAN, "- **Material:** Material is even.", "true"),
+    (ITALIAN, "### Key points", "not checkable"),
+    (ITALIAN, "However, the ♗ on c4 attacks f7.", "not checkable"),
+]
 GAME = """[Event "?"]
 
 { The knight on e5 is strong. } 1. e4 { The pawn on e4 attacks d5. } e5 2. Nf3
@@ -143,6 +263,55 @@ def verdict(fen: str, text: str) -> str:
 @pytest.mark.parametrize(("fen", "text", "expected"), CASES, ids=[text for _, text, _ in CASES])
 def test_sentences(fen: str, text: str, expected: str) -> None:
     assert verdict(fen, text) == expected
+
+
+@pytest.mark.parametrize(("fen", "text", "expected"), SAID, ids=[text for _, text, _ in SAID])
+def test_texts_on_a_position(fen: str, text: str, expected: str) -> None:
+    (judged,) = judge(text, Setting(chess.Board(fen), text=True))
+    assert judged.verdict == expected
+
+
+def test_a_move_that_is_named_does_not_lead_away_from_a_text() -> None:
+    said = ["Black wants Nf6.", "The e-file is open.", "The bishop on c5 attacks f2."]
+    text = Setting(chess.Board(ITALIAN), text=True)
+    verdicts = [one.verdict for one in judge(" ".join(said), text)]
+    assert verdicts == ["not checkable", "false", "true"]
+
+
+def test_a_line_leads_away_to_the_end_of_its_passage() -> None:
+    line, after = "After 4.Bxf7+ Kxf7 Black is better.", "The bishop on c4 attacks f7."
+    text = Setting(chess.Board(ITALIAN), text=True)
+    together = judge(f"{line} {after} The king on f7 is safe.", text)
+    assert {one.verdict for one in together} == {"not checkable"}
+    assert judge(f"{line}\n\n{after}", text)[-1].verdict == "true"
+    # Of no position of the line, nor of the one before it.
+    assert judge(f"{line} The knight on g5 is strong.", text)[-1].verdict == "false"
+    # A game's comment may go on from there.
+    assert judge(f"{line} The knight on g5 is strong.", Setting(text.now))[-1].reason == ""
+
+
+@pytest.mark.parametrize(
+    ("san", "text", "expected"),
+    [
+        ("exd5", "This opens the e-file.", "true"),
+        ("exd5", "This opens the c-file.", "false"),
+        ("exd5", "It captures the pawn.", "true"),
+        ("exd5", "It captures a knight.", "false"),
+        ("Nc3", "This move develops the knight.", "true"),
+        ("Bd3", "This move develops the knight.", "false"),
+        ("Bb5+", "This prevents O-O.", "true"),
+        ("Nc3", "This prevents Nc6.", "false"),
+        ("Nc3", "Discovered check!", "false"),
+    ],
+)
+def test_what_a_move_has_done(san: str, text: str, expected: str) -> None:
+    fen = "rnbqk2r/ppp1bppp/4pn2/3p4/3PP3/8/PPP2PPP/RNBQKBNR w KQkq - 1 4"
+    board = chess.Board(fen)
+    move = board.parse_san(san)
+    after = board.copy()
+    after.push(move)
+    (judged,) = judge(text, Setting(after, board, move))
+    assert judged.verdict == expected
 
 
 def test_false_sentences_say_what_the_position_shows() -> None:
@@ -185,6 +354,21 @@ def test_a_search_judges_who_is_better() -> None:
         checked = kibitz.check(text, fen=lost)
         assert [one.verdict for one in checked.findings] == [expected], text
     assert verdict(lost, "Black is winning.") == "not checkable"  # without one
+
+
+def test_a_search_judges_moves() -> None:
+    for text, expected in (
+        ("The best move is Bxf7+.", "false"),
+        ("Bxf7+ is a blunder.", "true"),
+        ("Bxf7+ is a good move.", "false"),
+        ("Black is winning.", "false"),
+        ("The position is roughly equal.", "true"),
+    ):
+        (one,) = kibitz.check(text, fen=ITALIAN).findings
+        assert one.verdict == expected, text
+    free = kibitz.check("Nxd5 is the best move.", fen="4k3/8/8/3q4/8/2N5/8/4K3 w - - 0 1")
+    assert free.findings[0].verdict == "true"
+    assert verdict(ITALIAN, "The best move is Bxf7+.") == "not checkable"  # without one
 
 
 def test_sentences_are_split() -> None:
@@ -246,6 +430,14 @@ def test_a_text_on_a_move(capsys: pytest.CaptureFixture[str]) -> None:
     assert (finding["move"], finding["verdict"]) == ("3...Nf6", "false")
     assert main(["check", "text", "--move", "e4"]) == 2
     assert main(["check", "text", "--fen", SPANISH, "-o", "x.pgn"]) == 2
+
+
+def test_a_text_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "said.txt"
+    source.write_bytes(b"The knight on f3 attacks e5. Caf\xe9.\n")
+    assert main(["check", str(source), "--fen", SPANISH, "--nodes", "0", "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["verdict"] for one in findings] == ["true", "not checkable"]
 
 
 def test_variations_of_any_depth() -> None:

@@ -21,6 +21,7 @@ from kibitz.comment.check.verdict import (
     searching,
 )
 from kibitz.core.errors import InputError
+from kibitz.core.files import open_read
 from kibitz.core.journal import GrowingFile
 from kibitz.core.log import Stop, graceful_stop, progress, say
 from kibitz.core.places import place
@@ -29,12 +30,14 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
 from kibitz.position.pgn import BadGame, read_games
 
+LONGEST_PATH = 255  # characters; a longer argument is a text
+
 
 def check(
     source: Annotated[
         str,
         Parameter(
-            help="PGN file; with --fen what is said of a position; - for the input.",
+            help="PGN file; with --fen a text on the position, or its file; - for the input.",
             allow_leading_hyphen=True,
         ),
     ],
@@ -78,8 +81,17 @@ def _checked(
 ) -> Checked:
     if fen is None:
         return _of_games(source, output, search, stop)
-    text = sys.stdin.read(MOST_TEXT + 1) if source == "-" else source
-    return check_text(text, Board(fen), move, search)
+    return check_text(_text(source), Board(fen), move, search)
+
+
+def _text(source: str) -> str:
+    """What is said: the input, a file's text, or the argument itself."""
+    if source == "-":
+        return sys.stdin.read(MOST_TEXT + 1)
+    if len(source) > LONGEST_PATH or not Path(source).is_file():
+        return source
+    with open_read(source) as file:
+        return file.read(4 * MOST_TEXT + 1).decode(errors="replace")  # at most 4 bytes a character
 
 
 def _of_games(source: str, output: Path | None, search: Search | None, stop: Stop) -> Checked:

@@ -1,6 +1,8 @@
 """Judges what others say of a game: their sentences are read as statements, and these are proved.
 
-text -> `readers` sentences -> `grammar` -> `statements`, `judgements` -> `verdict` true, false, not
-checkable. `grammar` has the ways to say something, `readers` what a word means, `judgements` what
-is counted: material, pawns, files, bishops.
+text -> `text` sentences -> `grammar` -> statements -> `verdict` true, false, not checkable.
+
+`forms` has the ways to say something, `readers` what their words mean, `statements` and
+`judgements` what is proved. `castling`, `contacts` (who attacks, blocks, stands on a line),
+`structure` (development, pawns), `material` (endings, openings, too) and `moves` have all three.
 """

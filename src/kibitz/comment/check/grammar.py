@@ -1,305 +1,32 @@
-"""The ways in which people say something of a position: patterns, and how each is read.
+"""Reads a sentence into statements: what is understood for certain, and nothing else.
 
-A pattern that matches gives statements; `grammar` decides by the words around whether they count.
+A sentence that is conditional, past or a question says nothing certain of the position, nor does
+one in which other moves come first.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kibitz.comment.check import readers
-from kibitz.comment.check.readers import (
-    ELSEWHERE,
-    KIND,
-    PLAYED,
-    SIDE,
-    SQUARE,
-    SUBJECT,
-    Context,
-    Hit,
-    Reader,
-    piece,
-    target,
+import chess
+
+from kibitz.comment.check import castling, contacts, forms, material, moves, structure
+from kibitz.comment.check.forms import Form
+from kibitz.comment.check.readers import Context, Hit
+from kibitz.comment.check.statements import Statement, is_ambiguous, parsed, turned
+from kibitz.comment.check.text import ELSEWHERE, OLD, PLAYED
+from kibitz.comment.facts import played
+
+FORMS = (
+    *forms.FORMS,
+    *castling.FORMS,
+    *contacts.FORMS,
+    *structure.FORMS,
+    *material.FORMS,
+    *moves.FORMS,
 )
-from kibitz.comment.check.statements import Statement
-
-
-class Form(NamedTuple):
-    """A way to say something: the pattern, how it is read, and what may be around it."""
-
-    pattern: re.Pattern[str]
-    read: Reader
-    moves: bool = False  # other moves may be named in the sentence
-    near: bool = True  # it may be meant of the position before, or of the next
-
-
-def _form(pattern: str, read: Reader, *, moves: bool = False, near: bool = True) -> Form:
-    return Form(re.compile(pattern, re.IGNORECASE), read, moves, near)
-
-
-IS = r"\s+(?:is|are|stands?|remains?)\s+(?:(?:now|also|still|already|currently)\s+)?"
-HOW = (
-    r"(?:(?:clearly|much|slightly|completely|totally|simply|already|now|just|easily|definitely|still"
-    r"|absolutely|obviously|strategically|theoretically|a\s+(?:little|bit|lot)|far|even)\s+)*"
-)
-NOT = r"(?P<no>not\s+)?"
-TO_KING = r"(?:\s+(?:to|against)\s+(?:the|his|its|her|their)\s+(?P<king>king)\b)?"
-WING = (
-    r"(?:\s+(?:on\s+the\s+)?(?:(?P<short>king-?side|short)|(?P<long>queen-?side|long))(?![\w-]))?"
-)
-COUNT = r"(?P<count>an?|the|one|no|two|three|four)"
-# Of a pawn: words that say how good it is, and one that says what it is.
-QUALITY = (
-    r"(?:(?:very|strong|weak|dangerous|powerful|far|(?:far-)?advanced|extra|free|nice|good|bad|huge|big"
-    r"|lone|single|valuable|mighty|beautiful)\s+)*"
-    r"(?:(?P<quality>protected|connected|outside|distant|remote|supported|blockaded)\s+)?"
-)
-PAWNS = (
-    rf"{QUALITY}(?:(?P<trait>passed|isolated|doubled)\s+"
-    rf"(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s]|(?P<queen>queen'?s?)\s+)?pawn|passer)s?(?!['\w-])"
-)
-WHERE = (
-    rf"(?:\s+(?:on|at)\s+(?:(?P<at>{SQUARE})(?:(?:,|,?\s+and)\s+(?P<two>{SQUARE}))?"
-    r"|the\s+(?P<on_file>(?-i:[a-h]))-file))?(?![\w-])"
-)
-SAN = r"(?P<san>(?-i:[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8]|O-O(?:-O)?)[+#]?!?)"
-FORMS: tuple[Form, ...] = (
-    _form(rf"\b{piece('p')}", readers.read_stands),
-    _form(
-        rf"\b{piece('p')}{IS}{NOT}(?:placed\s+)?(?:on|at)\s+(?P<square>{SQUARE})",
-        readers.read_placed,
-    ),
-    _form(
-        rf"\b{SIDE}\s+(?:now\s+|still\s+|also\s+)?has\s+(?:a|the|one|his|her|its)\s+(?P<kind>{KIND})\s+"
-        rf"(?:on|at)\s+(?P<square>{SQUARE})",
-        readers.read_placed,
-    ),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+|are\s+)?(?:now\s+|also\s+|both\s+|still\s+|immediately\s+)*"
-        rf"(?:attack(?:s|ing)|hits|hitting|fork(?:s|ing))\s+(?:both\s+)?"
-        rf"{target('one')}(?:\s*(?:and|,)\s*{target('two')})?",
-        readers.read_attacks,
-    ),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*threaten(?:s|ing)\s+{piece('one')}",
-        readers.read_attacks,
-    ),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+|are\s+)?(?:now\s+|also\s+|still\s+)*"
-        rf"(?:protect|defend|guard|control|cover)(?:s|ing)\s+{target('one')}",
-        readers.read_guards,
-    ),
-    _form(
-        rf"\b{piece('p')}{IS}{NOT}(?P<only>only\s+)?(?:being\s+)?(?:attacked|under\s+attack)\b",
-        readers.read_attacked,
-    ),
-    _form(rf"\b{piece('p')}{IS}{NOT}(?:absolutely\s+)?pinned\b{TO_KING}", readers.read_pinned),
-    _form(rf"\bpinned\s+{piece('p')}", readers.read_pinned),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*pin(?:s|ning)\s+{piece('one')}{TO_KING}",
-        readers.read_pins,
-    ),
-    _form(
-        rf"\b{piece('p')}{IS}{NOT}(?:left\s+)?(?P<state>hanging|en\s+prise|undefended|unprotected"
-        rf"|unguarded|loose|(?:well[-\s])?(?:protected|defended|guarded))\b",
-        readers.read_guarded,
-    ),
-    _form(
-        rf"\b(?P<side>white|black){IS}{NOT}in\s+check\b(?!mate)", readers.read_condition("check")
-    ),
-    _form(
-        rf"\b(?P<side>white|black)(?:'s)?\s+king{IS}{NOT}in\s+check\b",
-        readers.read_condition("check"),
-    ),
-    _form(r"^(?:with\s+)?check[!.]", readers.read_condition("check")),
-    _form(r"^(?:a\s+|it\s+is\s+a\s+)?double[-\s]check\b", readers.read_condition("double check")),
-    _form(
-        rf"^(?:and\s+)?(?:now\s+)?(?P<side>white|black)(?:'s\s+king)?{IS}{NOT}(?:check)?mated[!.]",
-        readers.read_condition("mate"),
-    ),
-    _form(
-        r"^(?:and\s+)?(?:it\s+is\s+|it's\s+|this\s+is\s+)?(?:check)?mate[!.]",
-        readers.read_condition("mate"),
-    ),
-    _form(
-        rf"^(?:and\s+)?(?P<side>white|black){IS}{NOT}stalemated[!.]",
-        readers.read_condition("stalemate"),
-    ),
-    _form(
-        r"^(?:and\s+)?(?:it\s+is\s+|it's\s+)?(?:a\s+)?stalemate[!.]",
-        readers.read_condition("stalemate"),
-    ),
-    _form(
-        rf"^(?:now\s+|here\s+)?{SIDE}\s+(?:is\s+)?to\s+(?:move|play)\b",
-        readers.read_turn,
-        near=False,
-    ),
-    _form(
-        rf"\bit(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)\b", readers.read_turn, near=False
-    ),
-    _form(
-        rf"\b{SIDE}\s+has\s+(?P<no>not\s+)?(?:already\s+|yet\s+)?(?P<word>castled)\b",
-        readers.read_castling,
-    ),
-    _form(
-        rf"\b{SIDE}\s+(?:can\s+still|may\s+still|still\s+has\s+the\s+right\s+to|(?P<no>can\s+no\s+longer"
-        rf"|has\s+lost\s+the\s+right\s+to))\s+(?P<word>castle)\b{WING}",
-        readers.read_castling,
-    ),
-    _form(
-        rf"\b{SIDE}\s+can(?P<no>not|'t)?\s+(?P<now>castle)\b{WING}(?!\s+(?:because|due|as|since|into|with))",
-        readers.read_castling_now,
-    ),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*(?:gives?|giving|delivers?)\s+(?:a\s+)?check"
-        r"(?=\s*[.!,;]|\s+to\s+the\s+king\b)",
-        readers.read_gives_check,
-    ),
-    _form(
-        r"(?P<by_it>^(?:this(?:\s+move)?|it))\s+is\s+(?:a\s+)?check(?=\s*[.!])",
-        readers.read_gives_check,
-    ),
-    _form(
-        rf"\b{SIDE}\s+has\s+(?:now\s+|already\s+|just\s+)?won\s+(?:a|an|the|one)\s+(?P<what>{KIND})(?=\s*[.!,])",
-        readers.read_has_won,
-    ),
-    _form(
-        rf"\b{SIDE}{IS}(?:temporarily\s+)?(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
-        rf"(?P<what>pawn|piece|exchange|knight|bishop|rook|queen)s?\s+(?P<way>up|ahead|down|behind)\b(?!\s+(?:a|an|the|for|but))",
-        readers.read_ahead,
-    ),
-    _form(
-        rf"\b{SIDE}{IS}(?P<way>up|down)\s+(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
-        rf"(?P<what>pawn|piece|exchange|knight|bishop|rook|queen)s?\b(?!\s+(?:for|and))",
-        readers.read_ahead,
-    ),
-    _form(
-        rf"\b{SIDE}\s+(?:now\s+)?has\s+(?P<count>an|one|two)\s+(?P<way>extra)\s+(?P<what>pawn|piece|exchange)s?\b",
-        readers.read_ahead,
-    ),
-    _form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+|again\s+|finally\s+|simply\s+|just\s+|decides\s+to\s+)*"
-        rf"(?:captures|capturing|capture|takes|taking)\s+(?:on\s+)?{target('one')}",
-        readers.read_takes,
-    ),
-    _form(
-        rf"^(?:and\s+)?(?P<by_who>white|black)\s+(?:now\s+|also\s+|simply\s+|finally\s+)*"
-        rf"(?P<verb>wins|loses)\s+{piece('one')}(?=\s*[.!,]|\s+and|\s+on\s+the\s+next)",
-        readers.read_wins,
-    ),
-    _form(rf"\bmaterial{IS}{NOT}(?:even|equal|level|balanced)\b", readers.read_even),
-    _form(
-        rf"\b{SIDE}\s+(?:now\s+|still\s+)?has\s+(?:only\s+)?(?P<count>two|three|four|five|six)\s+"
-        rf"(?P<kind>pawn|knight|bishop|rook|queen)s\b",
-        readers.read_counts,
-    ),
-    _form(
-        rf"\b{SIDE}{IS}{HOW}(?P<how>winning|won|lost|losing|better|worse)\b"
-        rf"(?!\s+(?:a|an|the|one|two|material|his|off|placed|developed|time|tempo|chances|to|for|in|at|on|with|by|back|prepared|equipped|than))",
-        readers.read_standing,
-    ),
-    _form(
-        rf"\b{SIDE}\s+(?:now\s+|still\s+|already\s+)?has\s+(?:now\s+)?a\s+(?:very\s+)?"
-        rf"(?P<how>winning|won|lost|decisive|clear|big|large|huge|significant)\s+"
-        rf"(?:position|advantage|endgame|ending)\b(?!\s+(?:in|of|on|over))",
-        readers.read_standing,
-    ),
-    _form(
-        rf"^(?:and\s+)?(?:now\s+)?{SIDE}\s+(?:now\s+|also\s+|easily\s+|simply\s+|again\s+)*(?P<how>wins|loses)\s*[!.]",
-        readers.read_standing,
-    ),
-    _form(
-        rf"\b(?:the\s+)?(?:position|endgame|ending){IS}{HOW}(?:equal|level|balanced|drawn|a\s+draw)\b",
-        readers.read_equal,
-    ),
-    _form(
-        r"^(?:and\s+)?(?:white|black)\s+(?:also\s+|is\s+(?:just\s+)?in\s+time\s+to\s+)?"
-        r"(?:makes?\s+a\s+draw|draws|saves?\s+the\s+draw)[!.]",
-        readers.read_equal,
-    ),
-    _form(
-        rf"\b(?:the\s+|this\s+)?(?:position|endgame|ending){IS}{HOW}(?P<how>winning|won|lost|better)\s+for\s+{SIDE}\b",
-        readers.read_standing,
-    ),
-    _form(
-        r"^(?:this\s+is\s+|it\s+is\s+|it's\s+)(?:now\s+)?(?:a\s+)?(?:check)?mate\s+in\s+(?P<count>\w+)\b",
-        readers.read_mate_in,
-    ),
-    _form(
-        rf"\b{SIDE}\s+(?:to\s+(?:move|play)\s+and\s+)?(?:can\s+)?(?:(?:to\s+)?mates?|has\s+(?:a\s+)?mate)\s+in\s+(?P<count>\w+)\b(?!\s+(?:line|variation))",
-        readers.read_mate_in,
-    ),
-    _form(
-        rf"\b{SIDE}(?:'s|\s+(?:(?:now|still|already|also)\s+)*(?:has|owns|possesses|enjoys)"
-        rf"(?:\s+(?:now|still|already|also|got|obtained|created))*(?:\s+{COUNT})?)\s+{PAWNS}{WHERE}",
-        readers.read_pawn,
-    ),
-    _form(
-        rf"\bthe\s+(?:(?P<whose>white|black)\s+)?{PAWNS}{WHERE}",
-        readers.read_pawn,
-    ),
-    _form(
-        rf"\bthere(?:\s+is|'s)\s+(?:(?:now|also)\s+)?{COUNT}\s+(?:(?P<whose>white|black)\s+)?{PAWNS}{WHERE}",
-        readers.read_pawn,
-    ),
-    _form(
-        rf"\b(?:(?P<whose>white|black)(?:'s)?\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
-        rf"pawn(?P<all>s)?{WHERE}{IS}{NOT}(?:{COUNT}\s+)?{QUALITY}(?P<trait>passed|isolated|doubled)\b(?:\s+pawns?)?",
-        readers.read_pawn,
-    ),
-    _form(
-        r"\b(?:the\s+|an?\s+)?(?P<half>(?:half|semi)-)?open\s+(?P<file>(?-i:[a-h]))-file\b",
-        readers.read_file,
-    ),
-    _form(
-        rf"\b(?P<file>(?-i:[a-h]))-file{IS}{NOT}(?P<half>(?:half|semi)-)?open\b", readers.read_file
-    ),
-    _form(
-        rf"\b{SIDE}\s+has\s+(?:now\s+)?(?:the\s+(?:bishop\s+pair|pair\s+of\s+bishops|two\s+bishops))\b",
-        readers.read_bishops,
-    ),
-    _form(
-        r"\bbishops\s+of\s+(?:different|opposite|opposing)\s+colou?rs?\b|\bopposite[-\s]colou?red\s+bishops\b",
-        readers.read_bishops,
-    ),
-    _form(
-        r"\bhas\s+only\s+(?P<count>one|two|three)\s+(?:legal|possible)\s+moves?\b",
-        readers.read_only,
-        near=False,
-    ),
-    _form(
-        rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+|again\s+)*|,\s*|^)"
-        rf"threaten(?:s|ing)\s+{SAN}(?P<mates>\s+(?:check)?mate\b)?(?!\w|-|\s+(?:and|followed|then|or))",
-        readers.read_threat,
-        moves=True,
-    ),
-    _form(
-        rf"\b(?P<by_who>white|black)\s+can(?P<no>not|'t)?\s+(?:now\s+|also\s+)?play\s+{SAN}(?P<mates>#)?"
-        r"(?!\w|-|\s+(?:because|due|as|since|for|or))",
-        readers.read_possible,
-        moves=True,
-    ),
-    _form(
-        rf"^{SAN}\s+is\s+(?:(?P<no>not\s+(?:legal|possible)|illegal|impossible)|(?P<mates>(?:check)?mate)|legal|possible)\b",
-        readers.read_possible,
-        moves=True,
-    ),
-    _form(
-        r"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+)*|,\s*|^|\band\s+)"
-        r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b",
-        readers.read_threat_of_mate,
-        near=False,
-    ),
-)
-
-
-# --- grammar --------------------------------------------------------------------------------------
-#
-# Reads a sentence into statements: what is understood for certain, and nothing else.
-#
-# A sentence that is conditional, past or a question says nothing certain of the position, nor does
-# one in which other moves come first.
 
 
 # Words that make a sentence a guess, a wish, a rule, a story or a question.
@@ -314,6 +41,12 @@ HEDGES = re.compile(
     r"nothing|nobody|game|games|puzzle|study|variation|variations|line|lines|main|pretend\w*|"
     r"has to|have to|merely|"
     r"previous\w*|earlier|original\w*|start(?:ed|ing)?|diagram)\b|\?|\bas in\b",
+    re.IGNORECASE,
+)
+# The same where a form sees to "both sides", "neither" and the like itself.
+GUESSES = re.compile(
+    r"\b(?:if|would|could|might|may|maybe|perhaps|probably|unless|were|was|had|did|when(?:ever)?|once|until|"
+    r"after|before|then|almost|nearly|seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
     re.IGNORECASE,
 )
 # Before a statement: it is of another time, or of somebody's intention.
@@ -339,6 +72,10 @@ BEHIND = re.compile(
 CLAUSE = re.compile(r"[;:]|,\s+(?:but|so|and|which|although|though|while|since)\b|\s-\s")
 
 
+# A question, what introduces something, or what the next move in the game brings to its end.
+_UNFINISHED = re.compile(r"[?:][\"')]*$|^(?:[a-z]|\w+ing\b).*\.\.\.[\"')]*$")
+
+
 class Claimed(NamedTuple):
     """A statement, or its opposite, and where it is in the sentence."""
 
@@ -358,24 +95,26 @@ class Reading(NamedTuple):
 
 def read(sentence: str, context: Context) -> Reading:
     """The statements of a sentence about the position that its comment belongs to."""
-    moves = [match for match in PLAYED.finditer(sentence) if not _is(match[0], context.san)]
-    elsewhere = bool(ELSEWHERE.search(sentence))
-    away = elsewhere or len(moves) > 1 or any(move[0][0].isdigit() for move in moves)
-    if elsewhere or sentence.rstrip("\"')").endswith(("?", ":", "...")):
-        return Reading((), away or bool(moves))
+    named = [match for match in PLAYED.finditer(sentence) if not _is(match[0], context.san)]
+    elsewhere = bool((OLD if context.text else ELSEWHERE).search(sentence))
+    away = elsewhere or len(named) > 1 or any(move[0][0].isdigit() for move in named)
+    if elsewhere or _UNFINISHED.search(sentence):
+        return Reading((), away or bool(named))
+    # What a text says before it comes to a move is of the position; a game's comment is less plain.
+    until = named[0].start() if named and context.text else 0 if named else len(sentence)
     claims = []
     for form in FORMS:
-        if moves and not form.moves:
-            continue
         for match in form.pattern.finditer(sentence):
-            if _is_hedged(sentence, match) or (form.moves and len(moves) > 1):
+            if (form.moves and len(named) > 1) or not (form.moves or match.end() <= until):
+                continue
+            if _is_hedged(sentence, match, form):
                 continue
             near = form.near and not _is_of_the_move(match, context)
             claims += [
                 Claimed(statement, positive, *match.span(), near)
                 for statement, positive in form.read(Hit(match, context))
             ]
-    return Reading(tuple(claims), away or (bool(moves) and not claims))
+    return Reading(tuple(claims), away or (bool(named) and not claims))
 
 
 def _is_of_the_move(match: re.Match[str], context: Context) -> bool:
@@ -384,11 +123,14 @@ def _is_of_the_move(match: re.Match[str], context: Context) -> bool:
     return context.mover is not None and doer.startswith(("it", "this"))
 
 
-def _is_hedged(sentence: str, match: re.Match[str]) -> bool:
+def _is_hedged(sentence: str, match: re.Match[str], form: Form) -> bool:
     """Whether the words around a statement make it one about another time."""
     start, clause = match.start(), CLAUSE.search(sentence, match.end())
-    if HEDGES.search(sentence, 0, clause.start() if clause else len(sentence)):
+    hedges = GUESSES if form.sure else HEDGES
+    if hedges.search(sentence, 0, clause.start() if clause else len(sentence)):
         return True
+    if form.sure:
+        return False
     before = sentence[max(0, start - 60) : start]
     before = before if before.endswith(" ") or not before else before + " "
     return bool(BEFORE.search(before) or BEHIND.search(sentence[match.end() : match.end() + 30]))
@@ -399,9 +141,57 @@ def _is(text: str, san: str) -> bool:
     return bool(san) and re.sub(r"^[\d.\s]+|[+#!?]+$", "", text) == san.rstrip("+#")
 
 
-_AFTER = re.compile(
-    r"^(?:and\s+)?after\s+(?P<moves>.+?)\s*,?\s+(?=(?:white|black|the|it)\b)", re.IGNORECASE
+# --- moves that a sentence names ------------------------------------------------------------------
+
+
+# What stands before the statement: a name in a list, or how the sentence is joined to the last one.
+_OPENING = re.compile(
+    r"^(?:[A-Z][\w']*(?:[ /-][\w']+){0,3}:\s+(?=\S)|(?:however|currently|additionally|moreover"
+    r"|furthermore|also|here|in\s+(?:this|the\s+current|the\s+given)\s+position|at\s+the\s+moment"
+    r"|right\s+now|overall|importantly|meanwhile|as\s+a\s+result|for\s+now|(?:note|notice)\s+that)"
+    r"\s*,?\s+)",
+    re.IGNORECASE,
 )
+_AFTER = re.compile(
+    r"^(?:and\s+)?after\s+(?P<moves>.+?)\s*,?\s+(?=(?:white|black|the|it|both|there|material)\b)",
+    re.IGNORECASE,
+)
+_MOVE = (
+    r"(?:[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8](?:=?[QRBN])?|[a-h][18]=[QRBN]"
+    r"|[O0]-[O0](?:-[O0])?)"
+)
+_DEEDS = (
+    "attacking attacks, forking forks, pinning pins, winning wins, threatening threatens, "
+    "defending defends, guarding guards, protecting protects, targeting targets, eyeing eyes, "
+    "controlling controls, supporting supports, blocking blocks, opening opens, hanging hangs, "
+    "dropping drops, blundering blunders, losing loses, developing develops, capturing captures, "
+    "preventing prevents, stopping stops, taking takes, giving gives, delivering delivers, "
+    "mating mates, leading leads, forcing forces, being is"
+)
+_THIRD = dict(pair.split() for pair in _DEEDS.split(", "))  # participle: what "it" does
+_DOES = re.compile(
+    rf"(?<![\w-])(?P<move>(?-i:{_MOVE}))[+#]?[!?]{{0,2}}(?P<comma>,)?\s+(?:which\s+|and\s+)?"
+    r"(?:(?:now|also|simply|immediately|just)\s+)?(?P<verb>[a-z]+)\s+(?P<rest>\S.*)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w-])\d{1,3}\s?\.{1,3}\s?(?=[KQRBNO0]|[a-h]x)")
+_NOT = re.compile(
+    r"(?:\bnot?|n't|cannot|\b(?:avoid|prevent|stop|after|instead of)\w*)\b", re.IGNORECASE
+)
+_LEADS = ("", "the move", "and", "now", "the capture")
+
+
+def bare(sentence: str, *, numbers: bool = True) -> str:
+    """A sentence without what joins it to others, as "However," and a name in a list.
+
+    Without `numbers` the one before its only move is left out.
+    """
+    if not numbers and len(PLAYED.findall(sentence)) == 1:
+        sentence = _NUMBER.sub("", sentence)
+    opening = _OPENING.match(sentence[:80])
+    if opening is None or HEDGES.search(opening[0]) or PLAYED.search(opening[0]):
+        return sentence
+    return sentence[opening.end() :]
 
 
 def variation(sentence: str) -> tuple[list[str], str]:
@@ -411,3 +201,80 @@ def variation(sentence: str) -> tuple[list[str], str]:
         return [], sentence
     words = re.sub(r"\d{1,3}\s?\.{1,3}|\.{3}|,|\band\b|[!?]", " ", match["moves"]).split()
     return words, sentence[match.end() :]
+
+
+class Deed(NamedTuple):
+    """The only move of a sentence, and what it is said to do."""
+
+    san: str
+    said: str  # as a sentence of its own
+    threat: bool  # it is one of the side that is not to move
+
+
+def deed(sentence: str) -> Deed | None:
+    """What a sentence says of the only move that it names.
+
+    >>> deed("White can play Bb5+, winning the queen.").said
+    'It wins the queen.'
+    """
+    match = _DOES.search(sentence)
+    if match is None or len(PLAYED.findall(sentence)) != 1:
+        return None
+    verb, leads = match["verb"].lower(), sentence[: match.start()].strip().lower()
+    if match["comma"]:
+        third = None if _NOT.search(leads) else _THIRD.get(verb)
+    else:
+        third = verb if leads in _LEADS and verb in _THIRD.values() else None
+    said = f"It {third} {match['rest']}"
+    return Deed(match["move"], said, "threat" in leads) if third else None
+
+
+_TOKEN = re.compile(
+    r"(?<![\w-])(?P<number>\d{1,3}\s?\.{1,3}\s?|\.{2,3}\s?)?"
+    rf"(?P<san>{_MOVE}|[a-h][1-8])(?P<mark>[+#]?[!?]{{0,2}})(?![\w-])"
+)
+_MADE = re.compile(r"\b(?:play|plays|playing|push|pushing|after|move|is|with)\s+$", re.IGNORECASE)
+
+
+def _tokens(sentence: str) -> Iterator[tuple[str, bool]]:
+    """The moves that a sentence names, and whether it is certain that each is one.
+
+    A square is a move of a pawn where a number, a mark or another move stands before it.
+    """
+    end = -9
+    for match in _TOKEN.finditer(sentence):
+        start, san = match.start(), match["san"]
+        joined = start - end <= 2 and not sentence[end:start].strip()
+        certain = len(san) > 2 or bool(match["number"] or match["mark"]) or joined
+        if certain or _MADE.search(sentence[max(0, start - 12) : start]):
+            yield san, certain
+            end = match.end()
+
+
+def followed(sentence: str, starts: Sequence[chess.Board]) -> tuple[list[chess.Board], bool]:
+    """The positions that a sentence's moves lead to, and whether all of them were understood."""
+    boards, at, known = [*starts], list[chess.Board](), True
+    boards += [other for start in starts if (other := turned(start, not start.turn)) is not None]
+    first = len(boards)
+    for san, certain in _tokens(sentence):
+        for board in (*at, *boards):
+            move = parsed(board, san)
+            if move is not None:
+                at = [played(board, move)]
+                boards += at
+                break
+        else:
+            # A first move that is not legal leads nowhere.
+            nowhere = not at and not any(is_ambiguous(board, san) for board in boards)
+            known = known and (not certain or nowhere or _stands(san, boards))
+            if nowhere and certain and len(san) > 2:
+                break
+    return boards[first:], known
+
+
+def _stands(san: str, boards: Sequence[chess.Board]) -> bool:
+    """Whether what looks like a move names a piece where it stands, as in "the Nf3"."""
+    if re.fullmatch(r"[KQRBN][a-h][1-8]", san) is None:
+        return False
+    kind = chess.Piece.from_symbol(san[0]).piece_type
+    return any(board.piece_type_at(chess.parse_square(san[1:])) == kind for board in boards)

@@ -18,6 +18,7 @@ from kibitz.comment.facts import (
     is_isolated,
     is_open,
     is_passed,
+    phase,
     played,
 )
 from kibitz.comment.force import gain
@@ -26,7 +27,7 @@ from kibitz.comment.judge import BETTER, WON, Evaluation
 
 @dataclass(frozen=True)
 class Ahead(Statement):
-    """A side has more: pawns, a piece, the exchange; of no side, that material is even."""
+    """A side has more: pawns, a piece, the exchange, "material"; of no side, that it is even."""
 
     white: bool | None
     what: str = "pawn"
@@ -43,6 +44,8 @@ class Ahead(Statement):
                 return True
             return False if rooks <= 0 and balance(at.board, self.white) <= 0 else None
         surplus = balance(at.board, self.white)
+        if self.what == "material":
+            return surplus > 0
         worth = {"pawn": 1, "knight": 3, "bishop": 3, "piece": 3, "rook": 5, "queen": 9}[self.what]
         if surplus == worth * self.count:
             return True
@@ -94,6 +97,8 @@ class HasWon(Statement):
     def true_in(self, at: View) -> bool | None:
         """False as long as all of them are there; what became of the others no board tells."""
         there = {kind: len(at.board.pieces(kind, not self.white)) for kind in AT_FIRST}
+        if at.before is not None and at.move is None:  # by the moves of a line
+            return there[self.kind] < len(at.before.pieces(self.kind, not self.white))
         complete = there[self.kind] == AT_FIRST[self.kind]
         promoted = there[chess.PAWN] < AT_FIRST[chess.PAWN] and self.kind != chess.PAWN
         return False if complete and not promoted else None
@@ -217,7 +222,9 @@ class Bishops(Statement):
 # Only a clear contradiction is false: people say "winning" of a clear advantage.
 
 
-LEVEL = 0.05  # a value up to which a side that is called winning has nothing
+LEVEL = 0.12  # a value up to which a side that is called winning has next to nothing
+LEVEL_ENDING = 0.05
+WORSE = 0.15  # a value from which the side that is called better is the worse one
 CERTAIN = 0.85  # a value from which a game that is called a draw is decided
 
 
@@ -227,18 +234,25 @@ class Standing(Statement):
 
     white: bool | None  # None: the position
     size: int
+    slight: bool = False  # slightly better; or level, and not a draw
 
     def true_in(self, at: View) -> bool | None:
         """Only a clear contradiction is false."""
         if at.look is None:
             return None
         value = at.look(at.board).value * (1 if at.board.turn == (self.white is not False) else -1)
+        ending = phase(at.board) == "endgame"  # where a search is wrong more often
         if self.size == 0:
-            return False if abs(value) >= CERTAIN else True if abs(value) < BETTER else None
+            decided = WON if self.slight and not ending else CERTAIN
+            return False if abs(value) >= decided else True if abs(value) < BETTER else None
         value = value if self.size > 0 else -value
         if abs(self.size) == 2:
-            return True if value >= WON else False if value <= LEVEL else None
-        return True if value >= BETTER / 2 else False if value <= -BETTER else None
+            level = LEVEL_ENDING if ending else LEVEL
+            return True if value >= WON else False if value <= level else None
+        if value <= -WORSE or (self.slight and value >= CERTAIN):
+            return False
+        least, most = (LEVEL / 3, WON) if self.slight else (BETTER / 2, 1.0)
+        return True if least <= value <= most else None
 
     def shown(self, at: View) -> str:
         """The score and the line that shows it."""
@@ -265,14 +279,29 @@ class MateIn(Statement):
 
     def true_in(self, at: View) -> bool | None:
         """By a search; that there is none, by a value that is far from won, or by all moves."""
-        if self.white not in (None, at.board.turn) or at.look is None:
+        if at.look is None:
             return None
+        if self.white not in (None, at.board.turn):
+            return self._goes_on(at)
         if self.moves == 1:
             return any(played(at.board, move).is_checkmate() for move in at.board.legal_moves)
         evaluation = at.look(at.board)
         if evaluation.mate is not None and evaluation.mate > 0:
             return True if self.moves is None or evaluation.mate <= self.moves else None
+        if self.white is None and evaluation.value <= -WON:
+            return self._goes_on(at)
         return False if evaluation.value < WON else None
+
+    def _goes_on(self, at: View) -> bool | None:
+        """Whether the move that was made is the first of such a mate."""
+        if at.look is None or at.move is None:
+            return None
+        if not any(at.board.legal_moves):
+            return at.board.is_checkmate()
+        evaluation = at.look(at.board)
+        if evaluation.mate is not None and evaluation.mate < 0:
+            return True if self.moves is None or 1 - evaluation.mate <= self.moves else None
+        return False if evaluation.value > -WON else None
 
     def shown(self, at: View) -> str:
         """The score and the line."""
@@ -289,7 +318,7 @@ class Wins(Statement):
 
     white: bool
     what: Thing
-    base: int | None = None  # its balance where a variation began; None: no variation
+    by_move: bool = False  # what the move that is spoken of captures counts
 
     def true_in(self, at: View) -> bool | None:
         """By a search of material; it is false where nothing is won and the side is not better."""
@@ -297,10 +326,11 @@ class Wins(Statement):
             return None
         sign = 1 if at.board.turn == self.white else -1
         won = sign * (gain(at.board) or 0)
-        won += 0 if self.base is None else 100 * (balance(at.board, self.white) - self.base)
+        start = at.before if self.by_move and at.before is not None else at.board
+        won += 100 * (balance(at.board, self.white) - balance(start, self.white))
         worth = 100 * WORTH[self.what.kind]
         least = worth - 100 * (self.what.kind != chess.PAWN)
-        if self.base is None and not self.what.on(at.board):
+        if not self.what.on(start):
             return False  # there is none; what was just taken is there before the move
         if won >= least:
             return True if won <= worth + 100 else None

@@ -1,4 +1,4 @@
-"""Splits a text into sentences, and names what moves, pieces and squares look like.
+"""Patterns for pieces, squares and sides, and how what a pattern has matched becomes statements.
 
 All patterns here are without nested repetition, so that reading takes time in step with the text.
 """
@@ -16,67 +16,8 @@ from kibitz.comment.check import judgements
 from kibitz.comment.check import statements as said
 from kibitz.comment.check.statements import Statement, Thing
 
-MOVE = r"(?:\d+\.(?:\.\.)?)?(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
 KIND = "king|queen|rook|bishop|knight|pawn"
 NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
-
-_ENDS = re.compile(r"(?<![.!?])[.!?]++[\"')\]]*+(?=\s|$)")
-_SHORT = {"e.g", "i.e", "eg", "ie", "vs", "etc", "cf", "mr", "dr", "st", "no", "op", "fig", "viz"}
-# A move that is plainly one: a piece, a capture, a promotion, castling, or a number before it.
-PLAYED = re.compile(
-    r"(?<![\w-])(?:\d{1,3}\s?\.{1,3}\s?)?(?:\.\.\.\s?)?(?:"
-    r"[KQRBN][a-h]?[1-8]?x?[a-h][1-8][+#]?"
-    r"|[a-h]x[a-h][1-8](?:=?[QRBN])?[+#]?|[a-h][18]=[QRBN][+#]?"
-    r"|[O0]-[O0](?:-[O0])?[+#]?)(?![\w-])"
-    r"|(?<![\w-])\d{1,3}\s?\.{1,3}\s?[a-h][1-8][+#]?(?![\w-])"
-)
-# Moves in other notations: P-K4, KtxP, e2-e4, Ng1-f3, c6c5; and a pawn's move with dots or a mark.
-ELSEWHERE = re.compile(
-    r"(?<![\w-])(?:[KQ]?(?:Kt|[KQRBPN]))(?:\s?[-x]\s?|\s?takes\s?)(?:[KQ]{0,2}(?:Kt|[KQRBPN])\d?|\d)"
-    r"|(?<![\w-])[KQRBN]?[a-h][1-8]\s?[-x]?\s?[a-h][1-8](?![\w-])"
-    r"|\.\.\s?[a-h][1-8](?![\w-])|(?<![\w-])[a-h][1-8](?:\s?[!?]{1,2}|[+#])(?![\w-])"
-)
-
-
-class Span(NamedTuple):
-    """Where a sentence stands in its text."""
-
-    start: int
-    end: int
-
-
-def sentences(text: str) -> Iterator[Span]:
-    """Where the sentences of a text are; a full stop after a number or a short form ends none.
-
-    >>> text = "After 12. Qh5 it is over. White wins!"
-    >>> [text[span.start : span.end] for span in sentences(text)]
-    ['After 12. Qh5 it is over.', 'White wins!']
-    """
-    start = 0
-    for end in _ENDS.finditer(text):
-        if _goes_on(text, max(start, end.start() - 12), end):
-            continue
-        yield from _trimmed(text, start, end.end())
-        start = end.end()
-    yield from _trimmed(text, start, len(text))
-
-
-def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a sentence goes on behind what could be its end."""
-    if text[end.end() : end.end() + 8].lstrip()[:1].islower():
-        return True
-    if set(end[0].rstrip("\"')]")) != {"."}:
-        return False
-    words = text[start : end.start()].split()
-    word = words[-1].lower().lstrip("(\"'") if words else ""
-    return word.isdigit() or word in _SHORT or (len(word) == 1 and word.isalpha())
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    piece = text[start:end]
-    start += len(piece) - len(piece.lstrip())
-    if piece.strip():
-        yield Span(start, start + len(piece.strip()))
 
 
 def side_of(word: str | None) -> bool | None:
@@ -93,11 +34,6 @@ def kind_named(word: str) -> int:
     return chess.PIECE_NAMES.index(word.lower().removesuffix("s"))
 
 
-# --- readers --------------------------------------------------------------------------------------
-#
-# Patterns for pieces, squares and sides, and how what a pattern has matched becomes statements.
-
-
 NUMBERS = {
     name: count for count, name in enumerate(("zero", "one", "two", "three", "four", "five", "six"))
 }
@@ -106,7 +42,7 @@ NUMBERS |= {"a": 1, "an": 1, "the": 1, "another": 1} | {str(n): n for n in range
 SQUARE = "(?-i:[a-h][1-8])"
 SIDE = r"(?P<side>white|black)"
 ADJECTIVE = (
-    r"(?:(?:light|dark)-squared?|strong|weak|powerful|bad|good|lone|passed|isolated|doubled|advanced"
+    r"(?:strong|weak|powerful|bad|good|lone|passed|isolated|doubled|advanced"
     r"|last|free|only|offered|remaining|poor|active|passive|fianchettoed|important|central|unprotected|undefended)"
 )
 
@@ -116,7 +52,7 @@ def piece(name: str) -> str:
     return (
         rf"(?:(?P<{name}_the>the|its|his|her|their|our|my|your|this|that|both|a|an|white's|black's)"
         rf"\s+)?(?:(?P<{name}_side>white|black)(?:'s)?\s+)?(?:{ADJECTIVE}\s+)?"
-        rf"(?:(?P<{name}_at>{SQUARE})[-\s])?(?:(?P<{name}_file>(?-i:[a-h]))-)?"
+        rf"(?:(?P<{name}_shade>light|dark)[-\s]squared?\s+)?(?:(?P<{name}_at>{SQUARE})[-\s])?(?:(?P<{name}_file>(?-i:[a-h]))-)?"
         rf"(?P<{name}_kind>{KIND})s?(?:\s+(?:on|at)\s+(?P<{name}_on>{SQUARE}))?(?![\w-])"
     )
 
@@ -134,6 +70,7 @@ class Context(NamedTuple):
 
     mover: bool | None = None  # None: a position without a move
     san: str = ""  # the move, without marks
+    text: bool = False  # what is said of a position, and no comment in a game
 
 
 class Hit(NamedTuple):
@@ -147,10 +84,12 @@ Made: TypeAlias = Iterator[tuple[Statement, bool]]
 Reader: TypeAlias = Callable[[Hit], Made]
 
 
-def _thing(match: re.Match[str], name: str, other: bool | None = None) -> Thing | None:
+def thing(
+    match: re.Match[str], name: str, other: bool | None = None, *, loose: bool = False
+) -> Thing | None:
     """What a pattern for a piece has matched; None where it is no definite thing.
 
-    `other` is the side it has where no side is named.
+    `other` is the side it has where no side is named; `loose`: it may be any that is so called.
     """
     groups = match.groupdict()
     bare = groups.get(f"{name}_bare")
@@ -161,116 +100,163 @@ def _thing(match: re.Match[str], name: str, other: bool | None = None) -> Thing 
         return None
     at = groups.get(f"{name}_on") or groups.get(f"{name}_at")
     white = side_of(groups.get(f"{name}_side") or the)
-    if the in ("a", "an") or (not the and not groups.get(f"{name}_at")):
+    first = white is not None and at and not match.start()
+    named = the or groups.get(f"{name}_at") or first
+    if not loose and (the in ("a", "an") or not named):
         return None
-    if not at and white is None and other is None:
+    if not loose and not at and white is None and other is None:
         return None  # "the rook" of no side may be any rook
-    file = groups.get(f"{name}_file")
+    file, shade = groups.get(f"{name}_file"), groups.get(f"{name}_shade")
     return Thing(
         kind_named(kind),
         other if white is None else white,
         chess.parse_square(at) if at else None,
         ord(file) - ord("a") if file else None,
+        shade.lower() == "light" if shade else None,
     )
 
 
-def _doer(hit: Hit) -> Thing | None:
+def spoken(hit: Hit, name: str, other: bool | None = None) -> Thing | None:
+    """A piece that is spoken of; in a text on a position "the rook" may be that of either side."""
+    the = (hit.match.groupdict().get(f"{name}_the") or "").lower() == "the"
+    return thing(hit.match, name, other, loose=hit.context.text and the)
+
+
+def doer(hit: Hit) -> Thing | None:
     """Who does something: a piece, a side, or the side that has moved."""
     groups = hit.match.groupdict()
     if groups.get("by_kind"):
-        return _thing(hit.match, "by") or _moved(hit)
+        return thing(hit.match, "by") or _moved(hit) or spoken(hit, "by")
     if groups.get("by_who"):
         return Thing(white=side_of(groups["by_who"]))
     return None if hit.context.mover is None else Thing(white=hit.context.mover)
 
 
-def _moved(hit: Hit) -> Thing | None:
-    """The piece that has just moved, where one of its kind and no other is spoken of."""
-    groups, context = hit.match.groupdict(), hit.context
+def moved(context: Context) -> Thing | None:
+    """The piece that has just moved, where it stands."""
     move = re.fullmatch(r"([KQRBN]?)[a-h]?[1-8]?x?([a-h][1-8])[+#]?", context.san)
-    the, side = (groups.get("by_the") or "").lower(), groups.get("by_side")
-    if move is None or context.mover is None or the not in ("the", "this") or groups.get("by_file"):
+    if move is None or context.mover is None:
         return None
     kind = chess.Piece.from_symbol(move[1] or "P").piece_type
-    if kind != kind_named(groups["by_kind"]) or side_of(side) not in (None, context.mover):
-        return None
     return Thing(kind, context.mover, chess.parse_square(move[2]))
 
 
-def _against(by: Thing) -> bool | None:
+def _moved(hit: Hit) -> Thing | None:
+    """The piece that has just moved, where one of its kind and no other is spoken of."""
+    groups, piece = hit.match.groupdict(), moved(hit.context)
+    the, side = (groups.get("by_the") or "").lower(), groups.get("by_side")
+    if piece is None or the not in ("the", "this") or groups.get("by_file"):
+        return None
+    same = piece.kind == kind_named(groups["by_kind"])
+    return piece if same and side_of(side) in (None, piece.white) else None
+
+
+def against(by: Thing) -> bool | None:
+    """The other side than a piece's, if that is known."""
     return None if by.white is None else not by.white
 
 
 def read_stands(hit: Hit) -> Made:
     """That a piece stands where it is said to."""
-    thing = _thing(hit.match, "p")
-    if thing is not None and thing.square is not None:
-        yield said.Stands(thing), True
+    named = thing(hit.match, "p")
+    if named is not None and named.square is not None:
+        yield said.Stands(named), True
 
 
 def read_placed(hit: Hit) -> Made:
     """That a side has a piece on a square, or that its piece is there."""
     groups = hit.match.groupdict()
     side = side_of(groups.get("side") or groups.get("p_side") or groups.get("p_the"))
-    square = chess.parse_square(groups["square"])
-    kind = kind_named(groups.get("kind") or groups["p_kind"])
-    yield said.Stands(Thing(kind, side, square)), not groups.get("no")
+    kind, shade = kind_named(groups.get("kind") or groups["p_kind"]), groups.get("p_shade")
+    light = shade.lower() == "light" if shade else None
+    for name in ("square", "second"):
+        if groups.get(name):
+            square = chess.parse_square(groups[name])
+            yield said.Stands(Thing(kind, side, square, light=light)), not groups.get("no")
 
 
 def read_attacks(hit: Hit) -> Made:
     """That a piece or a side attacks things."""
-    by = _doer(hit)
+    by = doer(hit)
     if by is None:
         return
-    targets = [_thing(hit.match, name, _against(by)) for name in ("one", "two")]
+    forks = hit.match.groupdict().get("forks") is not None
+    if forks and hit.match.groupdict().get("by_it"):
+        by = moved(hit.context) or by
+    targets = [thing(hit.match, name, against(by), loose=forks) for name in ("one", "two")]
     things = tuple(target for target in targets if target is not None)
     if things and things[0] is targets[0]:
-        yield said.Attacks(by, things), True
+        yield said.Attacks(by, things, aims=bool(hit.match.groupdict().get("aims"))), True
+
+
+def read_both_attack(hit: Hit) -> Made:
+    """That two pieces attack something, or guard it."""
+    groups = hit.match.groupdict()
+    by = [thing(hit.match, name, loose=True) for name in ("by", "also")]
+    white = next((each.white for each in by if each is not None and each.white is not None), None)
+    guards = bool(groups.get("guards"))
+    for each in by:
+        if each is None:
+            return
+        owner = replace(each, white=white if each.white is None else each.white)
+        target = thing(hit.match, "one", owner.white if guards else against(owner))
+        if target is not None:
+            aims = bool(groups.get("aims"))
+            yield said.Attacks(owner, (target,), guards, aims), True
 
 
 def read_guards(hit: Hit) -> Made:
-    """That a piece or a side guards something."""
-    by = _doer(hit)
-    target = None if by is None else _thing(hit.match, "one", by.white)
+    """That a piece or a side guards something, or supports it."""
+    by = doer(hit)
+    target = None if by is None else thing(hit.match, "one", by.white)
     if by is not None and target is not None:
-        yield said.Attacks(by, (target,), guards=True), True
+        supports = bool(hit.match.groupdict().get("supports"))
+        yield said.Attacks(by, (target,), guards=True, supports=supports), True
 
 
 def read_attacked(hit: Hit) -> Made:
     """That a piece is attacked."""
-    thing = _thing(hit.match, "p")
-    if thing is not None and not hit.match["only"]:
-        yield said.Attacks(Thing(white=_against(thing)), (thing,)), not hit.match["no"]
+    named = spoken(hit, "p")
+    if named is not None and not hit.match["only"]:
+        yield said.Attacks(Thing(white=against(named)), (named,)), not hit.match["no"]
 
 
 def read_pinned(hit: Hit) -> Made:
     """That a piece is pinned."""
-    thing = _thing(hit.match, "p")
-    if thing is not None:
-        to_king = bool(hit.match.groupdict().get("king"))
-        yield said.Pinned(thing, to_king), not hit.match.groupdict().get("no")
+    named = spoken(hit, "p")
+    if named is not None:
+        yield said.Pinned(named, _behind(hit)), not hit.match.groupdict().get("no")
+        by = thing(hit.match, "by", against(named), loose=True)
+        if by is not None and not hit.match.groupdict().get("no"):
+            yield said.Attacks(by, (named,)), True
+
+
+def _behind(hit: Hit) -> int | None:
+    """What a piece is said to be pinned to."""
+    kind = hit.match.groupdict().get("behind")
+    return kind_named(kind) if kind else None
 
 
 def read_pins(hit: Hit) -> Made:
     """That a piece is pinned by the one that moved, or another."""
-    by = _doer(hit)
-    thing = None if by is None else _thing(hit.match, "one", _against(by))
-    if by is not None and thing is not None:
-        yield said.Pinned(thing, bool(hit.match["king"])), True
-        yield said.Attacks(by, (thing,)), True
+    by = doer(hit)
+    named = None if by is None else thing(hit.match, "one", against(by))
+    if by is not None and named is not None:
+        yield said.Pinned(named, _behind(hit)), True
+        yield said.Attacks(by, (named,)), True
 
 
 def read_guarded(hit: Hit) -> Made:
     """That a piece is guarded, or hangs."""
-    thing = _thing(hit.match, "p")
-    if thing is None or thing.kind == chess.KING:
+    named = spoken(hit, "p")
+    if named is None or named.kind == chess.KING:
         return
     word = hit.match["state"].lower()
     if word.startswith(("hanging", "en prise")):
-        yield said.Hangs(thing), not hit.match["no"]
+        yield said.Hangs(named), not hit.match["no"]
     else:
         bare = word.startswith(("un", "loose"))
-        yield said.Guarded(thing), bool(hit.match["no"]) == bare
+        yield said.Guarded(named), bool(hit.match["no"]) == bare
 
 
 def read_condition(name: Literal["check", "mate", "stalemate", "double check"]) -> Reader:
@@ -292,40 +278,20 @@ def read_turn(hit: Hit) -> Made:
     yield said.ToMove(side), True
 
 
-def read_castling(hit: Hit) -> Made:
-    """That a side has castled, or may."""
-    side = side_of(hit.match["side"])
-    assert side is not None
-    word = hit.match["word"].lower()
-    yield said.Castling(side, done=word == "castled", wing=_wing(hit)), not hit.match["no"]
-
-
-def _wing(hit: Hit) -> said.Wing | None:
-    groups = hit.match.groupdict()
-    return "king" if groups.get("short") else "queen" if groups.get("long") else None
-
-
-def read_castling_now(hit: Hit) -> Made:
-    """That a side can castle, or cannot."""
-    side = side_of(hit.match["side"])
-    assert side is not None
-    yield said.CanCastle(side, _wing(hit)), not hit.match["no"]
-
-
 def read_gives_check(hit: Hit) -> Made:
     """That a piece or a side gives check."""
-    by = _doer(hit)
+    by = doer(hit)
     if by is not None:
-        yield said.Condition("check", _against(by)), True
+        yield said.Condition("check", against(by)), True
         if by.kind is not None:
-            yield said.Attacks(by, (Thing(chess.KING, _against(by)),)), True
+            yield said.Attacks(by, (Thing(chess.KING, against(by)),)), True
 
 
 def read_has_won(hit: Hit) -> Made:
     """That a side has won something."""
     side, kind = side_of(hit.match["side"]), kind_named(hit.match["what"])
     if side is not None and kind != chess.KING:
-        yield judgements.HasWon(side, kind), True
+        yield judgements.HasWon(side == (hit.match["verb"].lower() == "won"), kind), True
 
 
 def read_ahead(hit: Hit) -> Made:
@@ -334,7 +300,7 @@ def read_ahead(hit: Hit) -> Made:
     count = NUMBERS.get((groups.get("count") or "a").lower())
     if side is None or count is None:
         return
-    behind = groups["way"].lower() in ("down", "behind", "less", "short")
+    behind = groups["way"].lower().startswith(("down", "behind"))
     yield judgements.Ahead(side != behind, groups["what"].lower().rstrip("s"), count), True
 
 
@@ -356,42 +322,53 @@ def read_counts(hit: Hit) -> Made:
 
 _SIZES = {"winning": 2, "won": 2, "wins": 2, "decisive": 2, "lost": -2, "losing": -2, "loses": -2}
 _SIZES |= {"better": 1, "worse": -1, "clear": 1, "big": 1, "large": 1, "huge": 1, "significant": 1}
-_SIZES |= {"ahead": 1}
+_SIZES |= {"ahead": 1, "stable": 1, "comfortable": 1, "lasting": 1}
+_SLIGHT = re.compile(
+    r"\b(?:slight(?:ly)?|small|minimal|tiny|modest|a\s+(?:little|bit))\b", re.IGNORECASE
+)
 
 
 def read_standing(hit: Hit) -> Made:
     """That a side is winning, better, worse or lost."""
-    side = side_of(hit.match["side"])
-    yield judgements.Standing(side, _SIZES[hit.match["how"].lower()]), True
+    side, how = side_of(hit.match["side"]), hit.match.groupdict().get("how")
+    size = _SIZES[how.lower()] if how else 1
+    slight = abs(size) == 1 and bool(_SLIGHT.search(hit.match[0]))
+    yield judgements.Standing(side, size, slight=slight), True
 
 
-def read_equal(_: Hit) -> Made:
+def read_equal(hit: Hit) -> Made:
     """That the position is equal or drawn."""
-    yield judgements.Standing(None, 0), True
+    drawn = "draw" in hit.match[0].lower()
+    yield judgements.Standing(None, 0, slight=not drawn), True
 
 
 def read_takes(hit: Hit) -> Made:
-    """That a side captures something."""
-    by = _doer(hit)
-    target = None if by is None else _thing(hit.match, "one", _against(by))
+    """That a side captures something; what a move has captured is for `moves`."""
+    if hit.match["by_it"] and hit.context.mover is not None:
+        return
+    by = doer(hit)
+    target = None if by is None else thing(hit.match, "one", against(by))
     if by is not None and by.white is not None and target is not None and target.kind:
         yield said.Takes(by.white, target), True
 
 
 def read_wins(hit: Hit) -> Made:
     """That a side wins or loses something."""
-    by, kind = _doer(hit), hit.match["one_kind"]
+    by, kind = doer(hit), hit.match["one_kind"]
     side = None if by is None else by.white
-    loses = hit.match["verb"].lower().startswith("los")
+    loses = not hit.match["verb"].lower().startswith("win")
     own = (hit.match["one_the"] or "").lower() in ("his", "her", "their", "my", "our")
     if side is not None and (loses or not own):
-        yield judgements.Wins(side != loses, Thing(kind_named(kind), side == loses)), True
+        what = Thing(kind_named(kind), side == loses)
+        yield judgements.Wins(side != loses, what, by_move=hit.context.text), True
 
 
 def read_mate_in(hit: Hit) -> Made:
     """That there is a mate in so many moves."""
     count = NUMBERS.get(hit.match["count"].lower())
     side = side_of(hit.match.groupdict().get("side"))
+    if hit.match.groupdict().get("forces"):
+        side = hit.context.mover
     if count:
         yield judgements.MateIn(side, count), True
 

@@ -31,9 +31,16 @@ class View(NamedTuple):
     board: chess.Board
     look: Look | None = None
     positive: bool = True
+    before: chess.Board | None = None  # the position before the move, or where a line begins
+    move: chess.Move | None = None  # that led from there to here
 
 
 TITLES = {True: "White", False: "Black", None: "the side to move"}
+
+
+def names_of(squares: chess.Bitboard) -> str:
+    """The names of some squares."""
+    return ", ".join(chess.square_name(square) for square in chess.scan_forward(squares))
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Thing:
     white: bool | None = None
     square: int | None = None
     file: int | None = None
+    light: bool | None = None  # of a bishop: the colour of its squares
 
     def on(self, board: chess.Board) -> list[int]:
         """The squares of a board that it can be."""
@@ -57,16 +65,18 @@ class Thing:
             and self.white in (None, board.color_at(square))
             and self.square in (None, square)
             and self.file in (None, square & 7)
+            and self.light in (None, bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[square]))
         )
 
     def __str__(self) -> str:
         side = "" if self.white is None else f"{TITLES[self.white].lower()} "
         if self.kind is None:
-            pieces = f"{side}pieces" if side else ""
+            pieces = f"{side}piece" if side else ""
             return chess.square_name(self.square) if self.square is not None else pieces
         where = "" if self.square is None else f" on {chess.square_name(self.square)}"
         file = "" if self.file is None else f"{chess.FILE_NAMES[self.file]}-"
-        return f"{side}{file}{chess.PIECE_NAMES[self.kind]}{where}"
+        shade = "" if self.light is None else f"{'light' if self.light else 'dark'}-squared "
+        return f"{side}{shade}{file}{chess.PIECE_NAMES[self.kind]}{where}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,8 @@ class Stands(Statement):
         piece, name = at.board.piece_at(self.piece.square), chess.square_name(self.piece.square)
         if piece is None:
             return f"no {self.piece}: {name} is empty"
+        if self.piece.light not in (None, bool(chess.BB_LIGHT_SQUARES & (1 << self.piece.square))):
+            return f"{name} is a {'dark' if self.piece.light else 'light'} square"
         return f"a {TITLES[piece.color].lower()} {chess.PIECE_NAMES[piece.piece_type]} is on {name}"
 
 
@@ -108,6 +120,8 @@ class Attacks(Statement):
     by: Thing
     targets: tuple[Thing, ...]
     guards: bool = False
+    aims: bool = False  # through other pieces, or with its next move
+    supports: bool = False  # as an advance is supported, too
 
     def true_in(self, at: View) -> bool | None:
         """One of the pieces it can be reaches each target; None if others of its side are before.
@@ -119,16 +133,22 @@ class Attacks(Statement):
             if self._is_own(at.board, target):
                 return None
             reached = [
-                _reaches(at.board, start, end)
+                self._reaches(at.board, start, end)
                 for start in self.by.on(at.board)
                 for end in target.on(at.board)
                 if self._fits(at.board, target, start, end)
             ]
-            if any(reaches is None for reaches in reached) and True not in reached:
+            if True not in reached and (self.supports or None in reached):
                 answer = None
             elif True not in reached:
                 return False
         return answer
+
+    def _reaches(self, board: chess.Board, start: int, end: int) -> bool | None:
+        """Whether a piece does; None where words as "eyes" and "targets" leave it open."""
+        reaches = _reaches(board, start, end, through=self.aims)
+        slides = board.piece_type_at(start) in SLIDERS
+        return None if self.aims and not reaches and not slides else reaches
 
     def _is_own(self, board: chess.Board, target: Thing) -> bool:
         """Whether a bare square that is attacked holds a piece of the attackers."""
@@ -148,7 +168,7 @@ class Attacks(Statement):
 
     def shown(self, at: View) -> str:
         """Who does, or that nothing does."""
-        verb = "guards" if self.guards else "attacks"
+        verb = "aims at" if self.aims else "guards" if self.guards else "attacks"
         names = " and ".join(str(target) for target in self.targets)
         if not at.positive:
             return f"{self.by} {verb} {names}"
@@ -176,35 +196,42 @@ class Pinned(Statement):
     """A piece is pinned, to the king or to anything else that is behind it."""
 
     piece: Thing
-    to_king: bool = False  # it is said to be one to the king
+    to: int | None = None  # what it is said to be pinned to
 
     def true_in(self, at: View) -> bool | None:
         """A pin to the king is one; one to something else is as its speaker sees it."""
         squares = self.piece.on(at.board)
+        if self.to is not None and self.to != chess.KING:
+            behind = {kind for square in squares for kind in _behind(at.board, square, first=True)}
+            return self.to in behind
         if any(at.board.is_pinned(bool(at.board.color_at(square)), square) for square in squares):
             return True
-        if self.to_king:
+        if self.to == chess.KING:
             return False
-        return None if any(_is_in_line(at.board, square) for square in squares) else False
+        return None if any(_behind(at.board, square) for square in squares) else False
 
     def shown(self, at: View) -> str:
         """That there is no pin, or that there is."""
-        king = " to the king" if self.to_king else ""
+        king = "" if self.to is None else f" to the {chess.PIECE_NAMES[self.to]}"
         return f"the {self.piece} is {'not ' * at.positive}pinned{king}"
 
 
-def _is_in_line(board: chess.Board, square: int) -> bool:
-    """Whether an enemy slider attacks a piece that has one of its side behind it."""
-    white = board.color_at(square)
+def _behind(board: chess.Board, square: int, *, first: bool = False) -> set[int]:
+    """The kinds of pieces of its side that stand behind one that enemy sliders attack.
+
+    `first`: only those with nothing between.
+    """
+    white, kinds = bool(board.color_at(square)), set[int]()
     for attacker in board.attackers(not white, square):
         if board.piece_type_at(attacker) in SLIDERS:
-            beyond = chess.ray(attacker, square) & board.occupied_co[bool(white)]
-            if any(
-                chess.between(attacker, behind) & chess.BB_SQUARES[square]
+            beyond = chess.ray(attacker, square) & board.occupied_co[white]
+            kinds |= {
+                board.piece_type_at(behind) or 0
                 for behind in chess.scan_forward(beyond)
-            ):
-                return True
-    return False
+                if chess.between(attacker, behind) & chess.BB_SQUARES[square]
+                and not (first and chess.between(square, behind) & board.occupied)
+            }
+    return kinds
 
 
 @dataclass(frozen=True)
@@ -297,70 +324,6 @@ class ToMove(Statement):
         return f"it is {TITLES[at.board.turn]}'s turn"
 
 
-Wing: TypeAlias = Literal["king", "queen"]
-
-
-def may_castle(board: chess.Board, white: bool, wing: Wing | None) -> bool:
-    """Whether a side has the right to castle, on a wing or at all."""
-    if wing is None:
-        return board.has_castling_rights(white)
-    short = wing == "king"
-    has = board.has_kingside_castling_rights if short else board.has_queenside_castling_rights
-    return has(white)
-
-
-@dataclass(frozen=True)
-class Castling(Statement):
-    """A side may still castle, or has done so."""
-
-    white: bool
-    done: bool
-    wing: Wing | None = None
-
-    def true_in(self, at: View) -> bool | None:
-        """By the rights; that it is done, by where the king stands."""
-        rights, king = at.board.has_castling_rights(self.white), at.board.king(self.white)
-        if not self.done:
-            return may_castle(at.board, self.white, self.wing)
-        home = 0 if self.white else 7
-        if rights or (king is not None and king >> 3 == home and king & 7 in (3, 4)):
-            return False
-        return True if king is not None and king >> 3 == home and king & 7 in (1, 2, 6) else None
-
-    def shown(self, at: View) -> str:
-        """What the rights and the king are."""
-        rights = at.board.has_castling_rights(self.white)
-        king = chess.square_name(at.board.king(self.white) or 0)
-        can = "may castle" if rights else "may not castle any more"
-        return f"{TITLES[self.white]} {can}, the king is on {king}"
-
-
-@dataclass(frozen=True)
-class CanCastle(Statement):
-    """A side could castle if it were its turn."""
-
-    white: bool
-    wing: Wing | None = None
-
-    def true_in(self, at: View) -> bool | None:
-        """None where it has the right and cannot at once: some mean the one, some the other."""
-        if not may_castle(at.board, self.white, self.wing):
-            return False
-        there = turned(at.board, self.white)
-        wings = {
-            "king" if there.is_kingside_castling(move) else "queen"
-            for move in ([] if there is None else there.generate_castling_moves())
-            if there is not None
-        }
-        return True if (wings if self.wing is None else self.wing in wings) else None
-
-    def shown(self, at: View) -> str:
-        """That there is no right to, or that it is legal."""
-        where = f" on the {self.wing}'s side" if self.wing else ""
-        can = "may not castle" if at.positive else "can castle"
-        return f"{TITLES[self.white]} {can}{where}{' any more' * at.positive}"
-
-
 @dataclass(frozen=True)
 class Takes(Statement):
     """A side captures something: with a capture that it has, were it its turn."""
@@ -417,7 +380,7 @@ class Possible(Statement):
         """
         there = turned(at.board, self.white)
         move = None if there is None else parsed(there, self.san)
-        if there is None:
+        if there is None or is_ambiguous(there, self.san):
             return None
         if move is None or self.mates:
             return move is not None and played(there, move).is_checkmate()
@@ -449,6 +412,17 @@ def parsed(board: chess.Board, san: str) -> chess.Move | None:
         return board.parse_san(san.replace("0", "O").rstrip("+#!?"))
     except ValueError:
         return None
+
+
+def is_ambiguous(board: chess.Board, san: str) -> bool:
+    """Whether a notation fits several moves of a position."""
+    try:
+        board.parse_san(san.replace("0", "O").rstrip("+#!?"))
+    except chess.AmbiguousMoveError:
+        return True
+    except ValueError:
+        return False
+    return False
 
 
 def line_from(board: chess.Board, moves: Sequence[str]) -> Iterator[chess.Board]:

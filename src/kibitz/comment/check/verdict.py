@@ -9,17 +9,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
 import chess.pgn
 
 from kibitz.comment.analyse import Searches
-from kibitz.comment.check.grammar import Claimed, Reading, read, variation
+from kibitz.comment.check.grammar import (
+    Claimed,
+    Reading,
+    bare,
+    deed,
+    followed,
+    read,
+    variation,
+)
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
-from kibitz.comment.check.readers import Context, sentences
-from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed
+from kibitz.comment.check.moves import Judged as JudgedMove
+from kibitz.comment.check.readers import Context
+from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed, turned
+from kibitz.comment.check.text import PLAYED, passages, sentences
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Evaluation
@@ -34,12 +44,12 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["true", "false", "not checkable"]
 VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
-BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins)
+BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
-_COMMANDS = re.compile(r"\[%[^\[\]]*\]")
 # What a sentence says besides where pieces stand; unless it is read, the sentence is not.
 _DOES = re.compile(
     r"\b(?:attack|pin|fork|skewer|defend|protect|guard|threat|win|los[es]|tak|captur|trap|mat[ei]|check|"
+    r"target|eye|aim|point|pressur|prevent|stop|restrict|dominat|forc|expos|overload|open|"
     r"block|control|support|develop|weak|strong|good|bad|better|worse|hang|discover|sacrific)\w*",
     re.IGNORECASE,
 )
@@ -64,19 +74,23 @@ class Setting:
     move: chess.Move | None = None  # that led from there to here
     nearby: tuple[chess.Board, ...] = ()  # earlier ones, and those that follow
     introduces: bool = False  # it stands before a game: of no position for certain
+    text: bool = False  # what is said of a position, and no comment in a game
+    from_line: bool = False  # `before` is where moves begin that lead to here
 
     @property
     def context(self) -> Context:
         """Who has moved, and how the move is written."""
         if self.before is None or self.move is None:
-            return Context()
-        return Context(self.before.turn, self.before.san(self.move))
+            return Context(not self.now.turn if self.from_line else None, text=self.text)
+        return Context(self.before.turn, self.before.san(self.move), self.text)
 
 
 def judge(text: str, setting: Setting, search: Search | None = None) -> list[Judged]:
     """What becomes of the sentences of a comment; without a search, judgements stay open."""
-    text = " ".join(_COMMANDS.sub(" ", text).split())
-    return list(_judged([text[start:end] for start, end in sentences(text)], setting, search))
+    parts = [[part[start:end] for start, end in sentences(part)] for part in passages(text)]
+    if setting.text:
+        return list(_of_text(parts, setting, search))
+    return list(_judged([sentence for part in parts for sentence in part], setting, search))
 
 
 def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> Iterator[Judged]:
@@ -86,31 +100,102 @@ def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> It
         if away or len(text) > LONGEST_SENTENCE:
             yield Judged(text, "not checkable")
             continue
-        words, rest = variation(text)
+        said = bare(text)
+        words, rest = variation(said)
         if words:
             yield _after_moves(text, words, rest, setting, search)
             away = True
             continue
-        reading = read(text, setting.context)
-        yield _whole(text, text, reading, setting, search)
+        reading = read(said, setting.context)
+        yield _joined(text, _parts(said, reading, setting), search)
         away = reading.away
 
 
-def _whole(
-    text: str, read_of: str, reading: Reading, setting: Setting, search: Search | None
+def _of_text(
+    passages_of: Iterable[Sequence[str]], setting: Setting, search: Search | None
+) -> Iterator[Judged]:
+    """Sentences on a position; what is false is so behind every move that was named, too.
+
+    A line of several moves may be what the rest of its passage is about: there what is true has to
+    be so at its end as well, and what a search would judge stays open. Behind moves that are not
+    understood nothing is certain.
+    """
+    near, lost = list[chess.Board](), False
+    starts = [board for board in (setting.now, setting.before) if board is not None]
+    for passage in passages_of:
+        end = list[chess.Board]()
+        for text in passage:
+            if lost or len(text) > LONGEST_SENTENCE:
+                yield Judged(text, "not checkable")
+                continue
+            boards, known = followed(text, [*starts, *near])
+            here = replace(setting, nearby=(*setting.nearby, *near, *boards))
+            yield _of_sentence(text, here, search, end)
+            near += boards
+            end = boards[-1:] if len(boards) > 1 else end
+            lost = not known and len(PLAYED.findall(text)) + len(end) > 1
+
+
+def _of_sentence(
+    text: str, setting: Setting, search: Search | None, end: Sequence[chess.Board]
+) -> Judged:
+    said = bare(text, numbers=False)
+    words, rest = variation(said)
+    if words:
+        return _after_moves(text, words, rest, setting, search)
+    return _joined(text, _parts(said, read(said, setting.context), setting), search, end)
+
+
+def _parts(text: str, reading: Reading, setting: Setting) -> list[_Part]:
+    """What a sentence says of the position, and of what its only move does."""
+    parts = [_Part(text, reading, setting)]
+    does = deed(text)
+    if does is None:
+        return parts
+    other = turned(setting.now, not setting.now.turn)
+    starts = [other] if does.threat else [setting.now, setting.before, other]
+    boards = [board for board in starts if board is not None]
+    moves = [(board, parsed(board, does.san)) for board in boards]
+    made = [(board, move) for board, move in moves if move is not None]
+    for start, move in made[:1]:
+        nearby = tuple(played(*each) for each in made[1:])
+        there = Setting(played(start, move), start, move, nearby, text=setting.text)
+        done = read(does.said, there.context)
+        parts += [_Part(does.said, done, there)] if done.claims else []
+    return parts
+
+
+class _Part(NamedTuple):
+    """Words that were read, what they say, and of which position."""
+
+    text: str
+    reading: Reading
+    setting: Setting
+
+
+def _joined(
+    text: str, parts: Sequence[_Part], search: Search | None, end: Sequence[chess.Board] = ()
 ) -> Judged:
     """A sentence by its statements: false if one is, true if one is and none is open.
 
-    `read_of` is what is left of the sentence behind a variation, which is what was read.
+    `end` is where a line of moves has led that an earlier sentence named.
     """
-    answers = []
-    for claim in reading.claims:
-        answer, reason = _proved(claim, setting, search)
-        if answer is False:
-            return Judged(text, "false", reason)
-        answers.append(answer)
-    states = any(not isinstance(claim.statement, Stands) for claim in reading.claims)
-    whole = bool(answers) and all(answers) and (states or not _says_more(read_of, reading))
+    answers: list[bool | None] = []
+    for part in parts:
+        for claim in part.reading.claims:
+            if end and isinstance(claim.statement, BY_SEARCH):
+                answers.append(None)
+                continue
+            answer, reason = _proved(claim, part.setting, search)
+            if answer is False:
+                return Judged(text, "false", reason)
+            if end and any(not _holds(claim, View(board)) for board in end):
+                answer = None
+            answers.append(answer)
+    claims = [claim for part in parts for claim in part.reading.claims]
+    states = any(not isinstance(claim.statement, Stands) for claim in claims)
+    more = any(_says_more(part.text, part.reading) for part in parts)
+    whole = bool(answers) and all(answers) and (states or not more)
     return Judged(text, "true" if whole else "not checkable")
 
 
@@ -124,29 +209,40 @@ def _says_more(text: str, reading: Reading) -> bool:
 
 def _proved(claim: Claimed, setting: Setting, search: Search | None) -> tuple[bool | None, str]:
     """Whether a claim holds, and what shows that it does not."""
-    answer = _holds(claim, setting.now, search, confirm=False)
+    here = View(setting.now, _look(search), True, setting.before, setting.move)
+    answer = _holds(claim, here)
     if answer is not False:
         return answer, ""
-    by_search = isinstance(claim.statement, BY_SEARCH)
-    others = [setting.before] if by_search else [setting.before, *setting.nearby]
     if claim.near and any(
-        _holds(claim, board, search, confirm=False) is not False for board in others if board
+        _holds(claim, View(board, here.look)) is not False for board in _others(claim, setting)
     ):
         return None, ""
-    if by_search and _holds(claim, setting.now, search, confirm=True) is not False:
+    by_search = isinstance(claim.statement, BY_SEARCH)
+    sure = here._replace(look=_look(search, confirm=by_search), positive=claim.positive)
+    if by_search and _holds(claim, sure) is not False:
         return None, ""
-    look = _look(search, confirm=by_search)
-    return False, claim.statement.shown(View(setting.now, look, claim.positive))
+    return False, claim.statement.shown(sure)
 
 
-def _holds(
-    claim: Claimed, board: chess.Board, search: Search | None, *, confirm: bool
-) -> bool | None:
-    answer = claim.statement.true_in(View(board, _look(search, confirm=confirm)))
+def _others(claim: Claimed, setting: Setting) -> Iterator[chess.Board]:
+    """The other positions that may be meant."""
+    statement, before = claim.statement, [] if setting.before is None else [setting.before]
+    if setting.from_line:
+        return
+    if not isinstance(statement, BY_SEARCH):
+        yield from (*before, *setting.nearby)
+    elif not isinstance(statement, JudgedMove):
+        yield from (*before, *(setting.nearby if setting.text else ()))
+    else:
+        yield from (board for board in before if parsed(board, statement.san) is not None)
+
+
+def _holds(claim: Claimed, at: View) -> bool | None:
+    answer = claim.statement.true_in(at)
     return answer if answer is None else answer == claim.positive
 
 
-def _look(search: Search | None, *, confirm: bool) -> Look | None:
+def _look(search: Search | None, *, confirm: bool = False) -> Look | None:
     return None if search is None else lambda board: search(board, confirm)
 
 
@@ -160,9 +256,8 @@ def _after_moves(
     for start in (setting.now, setting.before):
         boards = [] if start is None else list(line_from(start, words))
         if start is not None and len(boards) == len(words):
-            last = Context(not boards[-1].turn)
-            at = Setting(boards[-1], introduces=False)
-            return _whole(text, rest, read(rest, last), at, search)
+            at = Setting(boards[-1], start, text=setting.text, from_line=True)
+            return _joined(text, [_Part(rest, read(rest, at.context), at)], search)
     return _illegal(text, setting)
 
 
@@ -271,7 +366,8 @@ def check_text(text: str, board: Board, move: str | None, search: Search | None)
     refuse_long(text)
     before = board.to_chess()
     made = None if move is None else chess.Move.from_uci(board.uci(board.copy().push(move)))
-    setting = Setting(before) if made is None else Setting(played(before, made), before, made)
+    now = before if made is None else played(before, made)
+    setting = Setting(now, None if made is None else before, made, text=True)
     checked = Checked()
     checked.add(0, setting, judge(text, setting, search))
     return checked

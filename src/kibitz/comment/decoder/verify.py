@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.comment.check.readers import KIND, MOVE, NAMED, kind_named, sentences
+from kibitz.comment.check.readers import KIND, NAMED, kind_named
 from kibitz.comment.check.statements import Stands, Thing, View
+from kibitz.comment.check.text import MOVE, sentences
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
