@@ -12,7 +12,7 @@ import csv
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -385,6 +385,36 @@ def labelled_command(
     at_least(1, nodes=nodes)
     with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
         counts = compared(rows_of(table), labelled_of(labels), searching(engine, nodes))
+    _tell(counts, as_json=json)
+    return 0
+
+
+@app.command(name="positions")
+def positions_command(
+    table: Annotated[Path, Parameter(help="Labels, as in tests/comment/data/positions.tsv.")],
+    *,
+    nodes: NodesFlag = NODES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Compare verdicts on texts on positions with labels given by hand."""
+    at_least(1, nodes=nodes)
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    counts: Counter[tuple[bool, str, str]] = Counter()
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        search = searching(engine, nodes)
+        for fen, group in groupby(rows, key=lambda row: row["fen"]):
+            said = list(group)
+            text = "\n".join(f"- {row['sentence']}" for row in said)  # a list, as models write it
+            judged = judge(text, Setting(chess.Board(fen), text=True), search)
+            for row, one in zip(said, judged, strict=True):
+                counts[False, row["label"], one.verdict] += 1
+    _tell(counts, as_json=json)
+    return 0
+
+
+def _tell(counts: Counter[tuple[bool, str, str]], *, as_json: bool) -> None:
     called = _of(counts, verdict="false")
     facts = {
         "precision_of_false": _share(_of(counts, label="false", verdict="false"), called),
@@ -401,8 +431,7 @@ def labelled_command(
         ],
     }
     rows = [tuple(row.values()) for row in facts["rows"]]  # type: ignore[attr-defined]
-    emit(facts, as_json=json, table=columns(("replaced", "label", "verdict", "sentences"), rows))
-    return 0
+    emit(facts, as_json=as_json, table=columns(("replaced", "label", "verdict", "sentences"), rows))
 
 
 def _of(counts: Counter[tuple[bool, str, str]], label: str = "", verdict: str = "") -> int:

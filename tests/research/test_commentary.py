@@ -19,6 +19,7 @@ from research.commentary import app, compared, labelled_of, rows_of
 from research.tags import TAGS, tagged_in, tags_said
 
 LABELS = Path(__file__).parents[1] / "comment" / "labelled.tsv"
+POSITIONS = LABELS.parent / "data" / "positions.tsv"
 TABLE = Path(__file__).parents[3] / "shared" / "data" / "annotated" / "commentary_clear.tsv"
 HEAD = "game\tply\tfen_before\tuci\tfen_after\tcomment\n"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -39,6 +40,14 @@ def test_what_is_called_false_is_false() -> None:
     called = {label: count for (_, label, verdict), count in counts.items() if verdict == "false"}
     assert called.get("false", 0) >= 12
     assert {*called} == {"false"}
+
+
+def test_texts_on_positions_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert carry_out(app, ["positions", str(POSITIONS), "--nodes", "1", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["checkable"]["of"] == 100
+    assert facts["precision_of_false"]["share"] == 1.0
+    assert facts["recall_of_true"]["share"] > 0.7
 
 
 def test_rates_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
