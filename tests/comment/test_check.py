@@ -26,6 +26,7 @@ MIDDLE = "r2q1rk1/pb2bppp/1p2pn2/2ppN3/3P4/1P1BP3/PB1N1PPP/R2Q1RK1 w - - 0 11"
 ROOKS = "3r2k1/5ppp/8/8/8/8/3R1PPP/3R2K1 w - - 0 1"
 ENDING = "8/5pk1/6p1/1r5p/1P5P/R4PP1/6K1/8 w - - 0 1"
 BACKWARD = "4k3/8/3p4/2p1p3/4P3/8/8/4K3 w - - 0 1"
+AHEAD = "rnbqkbnr/ppp2ppp/3p4/4p3/2B1P3/2N2N2/PPPP1PPP/R1BQK2R b KQkq - 1 4"
 OUTPOST = "4k3/pp3ppp/8/3N4/4P3/6N1/PP4PP/4K3 w - - 0 1"
 PIECE = "4k3/ppppp3/8/8/8/8/PP2N3/4K3 w - - 0 1"
 EXCHANGE = "4k3/8/8/8/8/2n5/PP3PPP/R3K3 w Q - 0 1"
@@ -204,6 +205,16 @@ SAID = [
     (MIDDLE, "White has developed all his minor pieces.", "true"),
     (ITALIAN, "Both sides have developed their knights.", "false"),
     (ITALIAN, "Black's light-squared bishop is undeveloped.", "true"),
+    (ITALIAN, "Both kings are still in the center.", "true"),
+    (ITALIAN, "White is ahead in development.", "not checkable"),
+    (AHEAD, "White has a lead in development.", "true"),
+    (AHEAD, "Black is ahead in development.", "false"),
+    (OUTPOST, "White has no d-pawn.", "true"),
+    (OUTPOST, "White has no e-pawn.", "false"),
+    (ITALIAN, "The knight on f3 controls the squares d4 and e5.", "true"),
+    (ITALIAN, "White can play b4, attacking the bishop on c5.", "true"),
+    (ITALIAN, "White can play b4, attacking the knight on c6.", "false"),
+    (ITALIAN, "Black to move plays Nf6.", "not checkable"),
     (ITALIAN, "Black's dark-squared bishop is undeveloped.", "false"),
     (ITALIAN, "Black's dark-squared bishop is still on f8.", "false"),
     (ITALIAN, "White has knights on b1 and f3.", "true"),
@@ -243,6 +254,10 @@ SAID = [
     (KNIGHTS, "Bxd5 opens the e-file.", "false"),
     (KNIGHTS, "After Nxf7 Kxf7 White has lost a knight.", "true"),
     (KNIGHTS, "After Nxf7 Kxf7 White has won a rook.", "false"),
+    (KNIGHTS, "After 6.Nxd6 White is better.", "false"),  # no such move
+    (KNIGHTS, "After 6.Nxf7 Qxf7 White is better.", "false"),  # no such reply
+    (KNIGHTS, "After 6.Nxf7 Nc3 White is better.", "not checkable"),  # his next move, perhaps
+    (KNIGHTS, "After Nxf7, Qf3 and Bxd5 White is better.", "not checkable"),
     # Signs of a list, a heading, a name before the statement.
     (ITALIAN, "- **Material:** Material is even.", "true"),
     (ITALIAN, "### Key points", "not checkable"),
@@ -295,8 +310,8 @@ def test_a_line_leads_away_to_the_end_of_its_passage() -> None:
     [
         ("exd5", "This opens the e-file.", "true"),
         ("exd5", "This opens the c-file.", "false"),
-        ("exd5", "It captures the pawn.", "true"),
-        ("exd5", "It captures a knight.", "false"),
+        ("exd5", "This move captures the pawn.", "true"),
+        ("exd5", "This captures a knight.", "false"),
         ("Nc3", "This move develops the knight.", "true"),
         ("Bd3", "This move develops the knight.", "false"),
         ("Bb5+", "This prevents O-O.", "true"),

@@ -108,8 +108,8 @@ class InCentre(Statement):
 def read_in_centre(hit: Hit) -> Made:
     """That a side's king is in the centre."""
     side = side_of(hit.match["side"])
-    if side is not None:
-        yield InCentre(side), not hit.match["no"]
+    for white in (True, False) if side is None else (side,):
+        yield InCentre(white), not hit.match["no"]
 
 
 # --- readers --------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ FORMS: tuple[Form, ...] = (
         read_castling_now,
     ),
     form(
-        rf"\b{SIDE}(?:'s)?\s+king{IS}{NOT}(?:still\s+)?(?:stuck\s+|caught\s+)?in\s+the\s+cent(?:er|re)\b",
+        rf"(?:\b{SIDE}(?:'s)?\s+king|^both\s+kings){IS}{NOT}(?:still\s+)?(?:stuck\s+|caught\s+)?in\s+the\s+cent(?:er|re)\b",
         read_in_centre,
     ),
 )

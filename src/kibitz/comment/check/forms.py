@@ -130,7 +130,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_condition("mate"),
     ),
     form(
-        r"^(?:and\s+)?(?:(?:it|this)\s+(?:is|delivers|gives)\s+|it's\s+)?(?:check)?mate(?:[!.]|$)",
+        r"^(?:and\s+)?(?:(?:it|this(?:\s+move)?)\s+(?:is|delivers|gives)\s+|it's\s+)?(?:check)?mate(?:[!.]|$)",
         readers.read_condition("mate"),
     ),
     form(
@@ -142,7 +142,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_condition("stalemate"),
     ),
     form(
-        rf"^(?:now\s+|here\s+)?{SIDE}\s+(?:is\s+)?to\s+(?:move|play)\b",
+        rf"^(?:now\s+|here\s+)?{SIDE}\s+(?:is\s+)?to\s+(?:move|play)(?=\s*[.,!;]|\s+(?:and|in|here|now)\b|$)",
         readers.read_turn,
         near=False,
     ),
@@ -188,7 +188,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_wins,
     ),
     form(
-        r"^(?P<by_it>it|this(?:\s+move)?)\s+(?:simply\s+|also\s+|just\s+)?"
+        r"^(?P<by_it>this(?:\s+move)?|the\s+move)\s+(?:simply\s+|also\s+|just\s+)?"
         rf"(?P<verb>wins|loses|hangs|drops|blunders)\s+{piece('one')}"
         r"(?=\s*[.!,]|\s+and|\s+for\s+(?:free|nothing)|\s+by\s+force|$)",
         readers.read_wins,
@@ -319,7 +319,7 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         r"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+)*|,\s*|^|\band\s+)"
-        r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b",
+        r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b(?:\s+in\s+one(?:\s+move)?)?",
         readers.read_threat_of_mate,
         near=False,
     ),

@@ -40,7 +40,7 @@ HEDGES = re.compile(
     r"principle|known as|called|neither|nor|either|any|some|many|most|every|each|rather|too|enough|"
     r"nothing|nobody|game|games|puzzle|study|variation|variations|line|lines|main|pretend\w*|"
     r"has to|have to|merely|"
-    r"previous\w*|earlier|original\w*|start(?:ed|ing)?|diagram)\b|\?|\bas in\b",
+    r"previous\w*|earlier|resulting|original\w*|start(?:ed|ing)?|diagram)\b|\?|\bas in\b",
     re.IGNORECASE,
 )
 # The same where a form sees to "both sides", "neither" and the like itself.
@@ -170,7 +170,7 @@ _DEEDS = (
 )
 _THIRD = dict(pair.split() for pair in _DEEDS.split(", "))  # participle: what "it" does
 _DOES = re.compile(
-    rf"(?<![\w-])(?P<move>(?-i:{_MOVE}))[+#]?[!?]{{0,2}}(?P<comma>,)?\s+(?:which\s+|and\s+)?"
+    rf"(?<![\w-])(?P<move>(?-i:{_MOVE}|(?:(?<=play\s)|(?<=push\s))[a-h][1-8]))[+#]?[!?]{{0,2}}(?P<comma>,)?\s+(?:which\s+|and\s+)?"
     r"(?:(?:now|also|simply|immediately|just)\s+)?(?P<verb>[a-z]+)\s+(?P<rest>\S.*)",
     re.IGNORECASE,
 )
@@ -215,17 +215,18 @@ def deed(sentence: str) -> Deed | None:
     """What a sentence says of the only move that it names.
 
     >>> deed("White can play Bb5+, winning the queen.").said
-    'It wins the queen.'
+    'This move wins the queen.'
     """
     match = _DOES.search(sentence)
-    if match is None or len(PLAYED.findall(sentence)) != 1:
+    pushes = match is not None and len(match["move"]) == 2  # a pawn; then no other move is named
+    if match is None or len(PLAYED.findall(sentence)) != 1 - pushes:
         return None
     verb, leads = match["verb"].lower(), sentence[: match.start()].strip().lower()
     if match["comma"]:
         third = None if _NOT.search(leads) else _THIRD.get(verb)
     else:
         third = verb if leads in _LEADS and verb in _THIRD.values() else None
-    said = f"It {third} {match['rest']}"
+    said = f"This move {third} {match['rest']}"
     return Deed(match["move"], said, "threat" in leads) if third else None
 
 

@@ -103,14 +103,19 @@ class Lacks(Statement):
 
     white: bool
     kind: int
+    file: int | None = None
+
+    def _mask(self, board: chess.Board) -> chess.Bitboard:
+        files = chess.BB_ALL if self.file is None else chess.BB_FILES[self.file]
+        return board.pieces_mask(self.kind, self.white) & files
 
     def true_in(self, at: View) -> bool | None:
         """The board shows it."""
-        return not at.board.pieces(self.kind, self.white)
+        return not self._mask(at.board)
 
     def shown(self, at: View) -> str:
         """Where they are."""
-        names = names_of(at.board.pieces_mask(self.kind, self.white))
+        names = names_of(self._mask(at.board))
         kind = chess.PIECE_NAMES[self.kind]
         return f"{TITLES[self.white]} has a {kind} on {names}" if names else f"there is no {kind}"
 
@@ -118,8 +123,10 @@ class Lacks(Statement):
 def read_lacks(hit: Hit) -> Made:
     """That a side has no piece of a kind."""
     side = side_of(hit.match["side"])
-    if side is not None:
-        yield Lacks(side, kind_named(hit.match["kind"])), True
+    file = hit.match["file"]
+    if side is not None and (file is None or hit.match["kind"].lower() == "pawn"):
+        number = None if file is None else chess.FILE_NAMES.index(file)
+        yield Lacks(side, kind_named(hit.match["kind"]), number), True
 
 
 @dataclass(frozen=True)
@@ -259,7 +266,7 @@ FORMS: tuple[Form, ...] = (
         read_queens,
     ),
     form(
-        rf"\b{SIDE}\s+(?:now\s+)?has\s+no\s+(?:more\s+)?(?P<kind>pawn|knight|bishop|rook|queen)s?"
+        rf"\b{SIDE}\s+(?:now\s+)?has\s+no\s+(?:more\s+)?(?:(?P<file>(?-i:[a-h]))-)?(?P<kind>pawn|knight|bishop|rook|queen)s?"
         r"(?:\s+(?:left|any\s+more|anymore))?(?=\s*[.,;]|\s+and\b|$)",
         read_lacks,
     ),

@@ -349,7 +349,8 @@ def read_prevents(hit: Hit) -> Made:
 # --- forms ----------------------------------------------------------------------------------------
 
 
-IT = r"^(?P<by_it>it|this(?:\s+move)?)\s+(?:also\s+|simply\s+|just\s+|immediately\s+)?"
+# "It" may be something else that was spoken of before; "this move" is the one that was made.
+IT = r"^(?P<by_it>this(?:\s+move)?|the\s+move)\s+(?:also\s+|simply\s+|just\s+|immediately\s+)?"
 VERY = (
     r"(?:(?:very|serious|huge|big|terrible|clear|simple|grave|an?|the|really|clearly|slight)\s+)*"
 )

@@ -59,7 +59,8 @@ def piece(name: str) -> str:
 
 def target(name: str) -> str:
     """A pattern for a piece or a bare square."""
-    return rf"(?:{piece(name)}|(?:the\s+)?(?P<{name}_bare>{SQUARE})(?:[-\s]square)?(?![\w-]))"
+    bare = rf"(?:the\s+)?(?:squares?\s+)?(?P<{name}_bare>{SQUARE})(?:[-\s]square)?(?![\w-])"
+    return rf"(?:{piece(name)}|{bare})"
 
 
 SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+move)?|we|,|^))"

@@ -75,6 +75,39 @@ def read_developed(hit: Hit) -> Made:
 
 
 @dataclass(frozen=True)
+class Lead(Statement):
+    """A side has more minor pieces developed."""
+
+    white: bool
+
+    def true_in(self, at: View) -> bool | None:
+        """By those on their first squares; tempi and rooks leave a difference of one open."""
+        home = {
+            side: sum(len(_at_home(at.board, side, kind)) for kind in HOMES)
+            for side in (True, False)
+        }
+        lead = home[not self.white] - home[self.white]
+        return True if lead >= 2 else False if lead <= -2 else None
+
+    def shown(self, at: View) -> str:
+        """Which are there."""
+        home = [
+            chess.square_name(square)
+            for side in (True, False)
+            for kind in HOMES
+            for square in _at_home(at.board, side, kind)
+        ]
+        return f"still at home: {', '.join(home)}"
+
+
+def read_lead(hit: Hit) -> Made:
+    """That a side is ahead in development."""
+    side = side_of(hit.match["side"])
+    if side is not None:
+        yield Lead(side != ((hit.match["way"] or "").lower() == "behind")), True
+
+
+@dataclass(frozen=True)
 class Undeveloped(Statement):
     """A piece is on its first square."""
 
@@ -289,6 +322,11 @@ FORMS: tuple[Form, ...] = (
         rf"(?:of\s+)?(?:(?:the|their)\s+)?{PIECES}(?=\s*[.,;]|\s+and\b|$)",
         read_developed,
         sure=True,
+    ),
+    form(
+        rf"\b{SIDE}(?:{IS}(?:well\s+|far\s+)?(?P<way>ahead|behind)\s+in|\s+has\s+(?:a|the)\s+(?:big\s+|clear\s+|slight\s+)?"
+        r"(?:lead|advantage)\s+in)\s+development\b",
+        read_lead,
     ),
     form(
         rf"\b{piece('p')}{IS}{NOT}(?:still\s+|yet\s+)?(?P<how>undeveloped|developed)\b",

@@ -88,25 +88,33 @@ _LETTERS = str.maketrans(
 _MARKER = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,2}[.)]\s+(?=\*|[A-Z][a-z]{2}))")
 
 
-def passages(text: str) -> Iterator[str]:
-    r"""The paragraphs, headings and list entries of a text, in plain letters.
+class Passage(NamedTuple):
+    """A paragraph, a heading or an entry of a list, in plain letters."""
 
-    >>> list(passages("## Ideas\n- **Qxf7#** is\n  mate.\n1. The ♘ on f3 ..."))
+    text: str
+    listed: bool = False
+
+
+def passages(text: str) -> Iterator[Passage]:
+    r"""The paragraphs, headings and list entries of a text.
+
+    >>> [part.text for part in passages("## Ideas\n- **Qxf7#** is\n  mate.\n1. The ♘ on f3 ...")]
     ['Ideas', 'Qxf7# is mate.', 'The N on f3 ...']
     """
-    lines: list[str] = []
+    lines, listed = list[str](), False
     for line in _COMMANDS.sub(" ", text).splitlines():
         marker = _MARKER.match(line)
         if (marker or not line.strip()) and lines:
-            yield _plain(lines)
+            yield Passage(_plain(lines), listed)
             lines = []
         if line.strip():
+            listed = bool(marker) or (listed and bool(lines))
             lines.append(line[marker.end() :] if marker else line)
         if marker and marker[0].lstrip().startswith("#"):
-            yield _plain(lines)
+            yield Passage(_plain(lines))
             lines = []
     if lines:
-        yield _plain(lines)
+        yield Passage(_plain(lines), listed)
 
 
 def _plain(lines: list[str]) -> str:

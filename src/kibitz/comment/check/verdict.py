@@ -28,8 +28,16 @@ from kibitz.comment.check.grammar import (
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
 from kibitz.comment.check.moves import Judged as JudgedMove
 from kibitz.comment.check.readers import Context
-from kibitz.comment.check.statements import Look, Stands, View, line_from, parsed, turned
-from kibitz.comment.check.text import PLAYED, passages, sentences
+from kibitz.comment.check.statements import (
+    Look,
+    Stands,
+    View,
+    is_ambiguous,
+    line_from,
+    parsed,
+    turned,
+)
+from kibitz.comment.check.text import PLAYED, Passage, passages, sentences
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Evaluation
@@ -87,10 +95,14 @@ class Setting:
 
 def judge(text: str, setting: Setting, search: Search | None = None) -> list[Judged]:
     """What becomes of the sentences of a comment; without a search, judgements stay open."""
-    parts = [[part[start:end] for start, end in sentences(part)] for part in passages(text)]
     if setting.text:
-        return list(_of_text(parts, setting, search))
-    return list(_judged([sentence for part in parts for sentence in part], setting, search))
+        return list(_of_text(passages(text), setting, search))
+    said = [sentence for passage in passages(text) for sentence in _split(passage)]
+    return list(_judged(said, setting, search))
+
+
+def _split(passage: Passage) -> list[str]:
+    return [passage.text[start:end] for start, end in sentences(passage.text)]
 
 
 def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> Iterator[Judged]:
@@ -111,20 +123,18 @@ def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> It
         away = reading.away
 
 
-def _of_text(
-    passages_of: Iterable[Sequence[str]], setting: Setting, search: Search | None
-) -> Iterator[Judged]:
+def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) -> Iterator[Judged]:
     """Sentences on a position; what is false is so behind every move that was named, too.
 
     A line of several moves may be what the rest of its passage is about: there what is true has to
     be so at its end as well, and what a search would judge stays open. Behind moves that are not
-    understood nothing is certain.
+    understood nothing is certain, up to the next paragraph.
     """
     near, lost = list[chess.Board](), False
     starts = [board for board in (setting.now, setting.before) if board is not None]
-    for passage in passages_of:
-        end = list[chess.Board]()
-        for text in passage:
+    for passage in parts:
+        end, lost = list[chess.Board](), lost and passage.listed
+        for text in _split(passage):
             if lost or len(text) > LONGEST_SENTENCE:
                 yield Judged(text, "not checkable")
                 continue
@@ -258,7 +268,29 @@ def _after_moves(
         if start is not None and len(boards) == len(words):
             at = Setting(boards[-1], start, text=setting.text, from_line=True)
             return _joined(text, [_Part(rest, read(rest, at.context), at)], search)
-    return _illegal(text, setting)
+    return _impossible(text, words, setting) if setting.text else _illegal(text, setting)
+
+
+def _impossible(text: str, words: Sequence[str], setting: Setting) -> Judged:
+    """A sentence of a text whose first move, or the reply right behind it, is possible nowhere."""
+    boards = [board for board in (setting.now, setting.before, *setting.nearby) if board]
+    boards += [there for board in boards if (there := turned(board, not board.turn)) is not None]
+    written = [word.rstrip(".") for word in words[:2] if _is_move(word.rstrip("."))]
+    if not written or any(is_ambiguous(board, written[0]) for board in boards):
+        return Judged(text, "not checkable")
+    after = [next(line_from(board, written[:1]), None) for board in boards]
+    reached = [board for board in after if board is not None]
+    if not reached:
+        return Judged(text, "false", f"{written[0]} is not legal: {setting.now.fen()}")
+    joined = len(written) == 2 and re.search(
+        rf"{re.escape(words[0])}\s+{re.escape(words[1])}", text
+    )
+    boards = reached + [there for board in reached if (there := turned(board, not board.turn))]
+    if joined and not any(
+        parsed(board, written[1]) or is_ambiguous(board, written[1]) for board in boards
+    ):
+        return Judged(text, "false", f"{written[1]} is not legal then: {reached[0].fen()}")
+    return Judged(text, "not checkable")
 
 
 def _illegal(text: str, setting: Setting) -> Judged:
