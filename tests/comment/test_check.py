@@ -12,7 +12,10 @@ import kibitz
 from kibitz.cli import main
 from kibitz.comment.check.text import sentences
 from kibitz.comment.check.verdict import MOST_TEXT, Setting, judge
+from kibitz.comment.facts import played
+from kibitz.comment.judge import Evaluation
 from kibitz.core.errors import InputError, NotationError
+from kibitz.search.report import Score
 
 SPANISH = "r1bqkbnr/pppp1ppp/2n5/1B2p3/4P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
 PINNED = "rnbqk1nr/ppp2ppp/4p3/3p4/1b1PP3/2N5/PPP2PPP/R1BQKBNR w KQkq - 2 4"
@@ -241,6 +244,9 @@ SAID = [
     ("7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "Kh8 is the only legal move.", "false"),
     ("k7/2Q5/8/8/8/8/8/7K b - - 0 1", "White is stalemated!", "false"),
     # What a move does is proved of the position that it leads to.
+    (PINNED, "The knight c3 is pinned.", "true"),
+    (PINNED, "The knight g8 is pinned.", "false"),
+    (PINNED, "This denies the knight g5.", "not checkable"),
     (KNIGHTS, "Nxf7 forks the queen and the rook.", "true"),
     (KNIGHTS, "White can play 6.Nxf7, forking queen and rook.", "true"),
     (KNIGHTS, "White can play Nxf7, forking the king and the bishop on f8.", "false"),
@@ -312,6 +318,9 @@ def test_a_line_leads_away_to_the_end_of_its_passage() -> None:
         ("exd5", "This opens the c-file.", "false"),
         ("exd5", "This move captures the pawn.", "true"),
         ("exd5", "This captures a knight.", "false"),
+        ("exd5", "White takes the pawn.", "true"),
+        ("exd5", "White takes the knight.", "false"),
+        ("Nc3", "White takes the pawn.", "not checkable"),  # with his next move, perhaps
         ("Nc3", "This move develops the knight.", "true"),
         ("Bd3", "This move develops the knight.", "false"),
         ("Bb5+", "This prevents O-O.", "true"),
@@ -383,7 +392,26 @@ def test_a_search_judges_moves() -> None:
         assert one.verdict == expected, text
     free = kibitz.check("Nxd5 is the best move.", fen="4k3/8/8/3q4/8/2N5/8/4K3 w - - 0 1")
     assert free.findings[0].verdict == "true"
+    start = chess.STARTING_FEN
+    for text, fen, move, expected in (
+        ("A blunder.", start, "e4", "false"),
+        ("A serious mistake.", ITALIAN, "Bxf7+", "true"),
+        ("White wins a queen.", "4k3/8/8/3q4/8/2N5/8/4K3 w - - 0 1", "Nxd5", "true"),
+    ):
+        (one,) = kibitz.check(text, fen=fen, move=move).findings
+        assert one.verdict == expected, text
     assert verdict(ITALIAN, "The best move is Bxf7+.") == "not checkable"  # without one
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"), [(0.1, "false"), (0.02, "not checkable"), (-0.2, "true")]
+)
+def test_a_move_is_the_only_one_if_the_others_are_worse(second: float, expected: str) -> None:
+    board, move = chess.Board(), chess.Move.from_uci("e2e4")
+    seen = Evaluation(Score("cp", 27), 0.1, (move,), second)
+    at = Setting(played(board, move), board, move)
+    assert judge("The only move.", at, lambda *_: seen)[0].verdict == expected
+    assert judge("Black's only move.", at, None)[0].verdict == "not checkable"
 
 
 def test_sentences_are_split() -> None:

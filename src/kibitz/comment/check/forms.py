@@ -195,6 +195,10 @@ FORMS: tuple[Form, ...] = (
         near=False,
     ),
     form(
+        rf"^(?:and\s+)?(?:now\s+)?{SIDE}\s+(?:checkmates|mates)(?P<count>)(?=\s*[.!]|$)",
+        readers.read_mate_in,
+    ),
+    form(
         r"^(?:excellent[,!]\s+)?(?:now\s+)?(?P<by_it>it|this(?:\s+move)?)"
         r"(?:'s|\s+is|(?P<forces>\s+leads\s+to|\s+forces|\s+begins|\s+starts|))\s+(?:a\s+)?(?:forced\s+)?"
         r"(?:check)?mates?\s+in\s+(?P<count>\w+)\b",

@@ -12,6 +12,7 @@ from kibitz.comment.check.statements import TITLES, Statement, Thing, View, turn
 from kibitz.comment.facts import (
     WORTH,
     balance,
+    captured_by,
     doubled_files,
     has_bishop_pair,
     is_half_open,
@@ -334,9 +335,24 @@ class Wins(Statement):
             return False  # there is none; what was just taken is there before the move
         if won >= least:
             return True if won <= worth + 100 else None
+        if won > 0 and self._is_taken(at):
+            return True
         if any(at.board.is_attacked_by(self.white, square) for square in self.what.on(at.board)):
             return None
         return False if won <= 0 and sign * at.look(at.board).value <= 0 else None
+
+    def _is_taken(self, at: View) -> bool:
+        """Whether it is captured soon in the line that is expected, and the side is better then."""
+        if at.look is None:
+            return False
+        evaluation, board = at.look(at.board), at.board.copy(stack=False)
+        sign = 1 if at.board.turn == self.white else -1
+        for move in evaluation.line[:3]:
+            took = captured_by(board, move)
+            if board.turn == self.white and took is not None and took.kind == self.what.kind:
+                return sign * evaluation.value >= BETTER
+            board.push(move)
+        return False
 
     def shown(self, at: View) -> str:
         """What the search says instead."""

@@ -103,7 +103,8 @@ def read_judged(hit: Hit) -> Made:
         yield Possible(san.rstrip("#+!"), None), True
     elif hit.context.mover is None:
         return
-    yield Judged(_BAD.get(word, "best" if word == "best" else "good"), san), True
+    if not groups.get("no"):  # others may be as good
+        yield Judged(_BAD.get(word, "best" if word == "best" else "good"), san), True
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,39 @@ class OnlyMove(Statement):
 def read_only_move(hit: Hit) -> Made:
     """That a move is the only legal one."""
     yield OnlyMove(hit.match["san"]), True
+
+
+@dataclass(frozen=True)
+class OnlyGood(Statement):
+    """The move that has been made was the only one, or the only good one."""
+
+    def true_in(self, at: View) -> bool | None:
+        """By how far the second best is behind; in a lost position people mean other things."""
+        if at.before is None or at.move is None or at.look is None:
+            return None
+        if at.before.legal_moves.count() == 1:
+            return True
+        had = at.look(at.before)
+        if had.second is None or had.line[:1] != (at.move,):
+            return None
+        behind = had.value - had.second
+        if behind >= BEHIND:
+            return True
+        return False if behind <= EQUAL and abs(had.value) < BETTER else None
+
+    def shown(self, at: View) -> str:
+        """What is as good."""
+        if at.before is None or at.look is None:
+            return ""
+        had = at.look(at.before)
+        other = had.other
+        return f"as good: {score_text(at.before, other)}" if other else "it is"
+
+
+def read_only(hit: Hit) -> Made:
+    """That the move was the only one."""
+    if hit.context.mover is not None:
+        yield OnlyGood(), True
 
 
 @dataclass(frozen=True)
@@ -388,13 +422,20 @@ FORMS: tuple[Form, ...] = (
         moves=True,
     ),
     form(
-        rf"^(?:(?:it|this(?:\s+move)?)\s+is\s+)?{VERY}(?P<how>{GOOD})\s+move(?=\s*[.!])",
+        rf"^(?:(?:(?:it|this(?:\s+move)?)\s+)?is\s+(?P<no>not\s+)?)?{VERY}(?P<how>{GOOD})\s+move(?=\s*[.!])",
         read_judged,
         near=False,
     ),
     form(
-        rf"^(?:(?:it|this(?:\s+move)?)\s+is\s+)?{VERY}(?P<how>blunder|mistake|error)(?=\s*[.!,]|\s+because\b)",
+        rf"^(?:(?:(?:it|this(?:\s+move)?)\s+)?is\s+(?P<no>not\s+)?|the\s+first\s+)?{VERY}"
+        r"(?P<how>blunder|mistake|error)(?=\s*[.!,]|\s+(?:because|by\s+(?:white|black))\b)",
         read_judged,
+        near=False,
+    ),
+    form(
+        r"^(?:(?:it|this(?:\s+move)?)\s+is\s+)?(?:again\s+|clearly\s+)?(?:the\s+|white's\s+|black's\s+)"
+        r"only\s+(?:good\s+)?move(?=\s*[.!]|$)",
+        read_only,
         near=False,
     ),
     form(

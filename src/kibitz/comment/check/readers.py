@@ -47,13 +47,17 @@ ADJECTIVE = (
 )
 
 
+# Behind a square that no "on" stands before: "the pawn g7 is pinned", not "gives the knight c5".
+VERB = r"\s+(?:now\s+|also\s+|still\s+)?(?:is|has|(?:attack|defend|guard|protect|control|pin)s)\b"
+
+
 def piece(name: str) -> str:
     """A pattern for a piece: its determiner, side, square or file, kind and square."""
     return (
         rf"(?:(?P<{name}_the>the|its|his|her|their|our|my|your|this|that|both|a|an|white's|black's)"
         rf"\s+)?(?:(?P<{name}_side>white|black)(?:'s)?\s+)?(?:{ADJECTIVE}\s+)?"
         rf"(?:(?P<{name}_shade>light|dark)[-\s]squared?\s+)?(?:(?P<{name}_at>{SQUARE})[-\s])?(?:(?P<{name}_file>(?-i:[a-h]))-)?"
-        rf"(?P<{name}_kind>{KIND})s?(?:\s+(?:on|at)\s+(?P<{name}_on>{SQUARE}))?(?![\w-])"
+        rf"(?P<{name}_kind>{KIND})s?(?:\s+(?:on\s+|at\s+|(?={SQUARE}{VERB}))(?P<{name}_on>{SQUARE}))?(?![\w-])"
     )
 
 
@@ -366,11 +370,12 @@ def read_wins(hit: Hit) -> Made:
 
 def read_mate_in(hit: Hit) -> Made:
     """That there is a mate in so many moves."""
-    count = NUMBERS.get(hit.match["count"].lower())
+    word = hit.match["count"].lower()
+    count = NUMBERS.get(word)
     side = side_of(hit.match.groupdict().get("side"))
     if hit.match.groupdict().get("forces"):
         side = hit.context.mover
-    if count:
+    if count or not word:
         yield judgements.MateIn(side, count), True
 
 

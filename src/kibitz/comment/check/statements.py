@@ -16,6 +16,7 @@ import chess
 from kibitz.comment.claims.claim import passed
 from kibitz.comment.facts import (
     SLIDERS,
+    captured_by,
     is_defended,
     played,
 )
@@ -332,7 +333,11 @@ class Takes(Statement):
     what: Thing
 
     def true_in(self, at: View) -> bool | None:
-        """Whether there is such a capture; that it is made is for the move to show."""
+        """Whether it is the move that was made; that there is such a capture decides nothing."""
+        if at.before is not None and at.move is not None and at.before.turn == self.white:
+            took = captured_by(at.before, at.move)
+            if took is not None and took.square in self.what.on(at.before):
+                return True
         there = turned(at.board, self.white)
         if there is None:
             return None

@@ -27,6 +27,7 @@ from kibitz.comment.check.grammar import (
 )
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
 from kibitz.comment.check.moves import Judged as JudgedMove
+from kibitz.comment.check.moves import OnlyGood
 from kibitz.comment.check.readers import Context
 from kibitz.comment.check.statements import (
     Look,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["true", "false", "not checkable"]
 VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
-BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove)
+BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
 # What a sentence says besides where pieces stand; unless it is read, the sentence is not.
 _DOES = re.compile(
