@@ -104,8 +104,8 @@ USES = {
         "from kibitz.comment.facts import Scene\n"
         "from kibitz.comment.words.languages import language_of\n"
         "from kibitz.comment.words.speaker import Speaker\n"
-        "board = chess.Board('6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R3QRK1 w - - 0 1')\n"
-        "for move in ('e1e2', 'f3d4'):\n"
+        "board = chess.Board('6k1/5pp1/7p/3q4/8/8/5PPP/R3QRK1 w - - 0 1')\n"
+        "for move in ('e1e2', 'h2h3'):\n"
         "    scene = Scene(board, chess.Move.from_uci(move), ())\n"
         "    print(Speaker('club', language_of('fr')).comment(scene).text)\n",
         "Cela relie les tours.\n\n",
