@@ -51,6 +51,15 @@ def cache_files(cache: Path) -> list[Path]:
     return [path for path in cache.rglob("*") if path.suffix in (".nbi", ".nbc")]
 
 
+def test_the_linear_algebra_of_scipy_is_imported_by_those_who_use_it() -> None:
+    """It takes a tenth of a start, and kernels have no use for it."""
+    pytest.importorskip("scipy")
+    code = "import sys\nfrom kibitz.position.board import Board\nboard = Board()\n"
+    code += "print('scipy.linalg' in sys.modules)\nimport scipy.linalg.cython_blas\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("pristine")

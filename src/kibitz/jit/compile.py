@@ -14,6 +14,8 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
+import importlib
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast, get_args, get_type_hints
@@ -61,6 +63,25 @@ _HINTS = {
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _load_without_scipy(module: str) -> None:
+    """Import a module of numba's that asks whether SciPy can be imported; kernels need none of it.
+
+    That alone was a tenth of a start. Without it `np.convolve` of compiled code, a user's own
+    perhaps, is a plain loop; what needs BLAS asks again when it is compiled.
+    """
+    asked, modules = "scipy.linalg.cython_blas", cast(dict[str, Any], sys.modules)
+    if asked in modules:
+        return
+    modules[asked] = None  # so Python marks what cannot be imported
+    try:
+        importlib.import_module(module)
+    finally:
+        del modules[asked]
+
+
+_load_without_scipy("numba.np.arraymath")
 
 
 class Kernel:
