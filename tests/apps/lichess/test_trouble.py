@@ -284,12 +284,14 @@ def test_moves_that_cannot_be_played_cost_no_game(
 def test_a_challenge_is_answered_again_after_a_failure(
     trouble: int, lichess: StandIn, start: Start
 ) -> None:
-    start()
+    bot = start()
     lichess.faults += [("first/accept", trouble), ("second/decline", trouble)]
     lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "first"}})
     wait_for(lambda: len(lichess.paths("first/accept")) == 2)
     lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "second"}})
     wait_for(lambda: len(lichess.paths("second/decline")) == 2)
+    lichess.begin("first", silent=True)  # which the bot would wait for when it is to end
+    wait_for(lambda: bot.bot.playing)
 
 
 def test_a_challenge_whose_game_begins_without_an_answer_is_not_answered_again(
