@@ -45,7 +45,7 @@ def test_what_is_called_false_is_false() -> None:
 def test_texts_on_positions_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert carry_out(app, ["positions", str(POSITIONS), "--nodes", "1", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["checkable"]["of"] == 100
+    assert facts["checkable"]["of"] == 150
     assert facts["precision_of_false"]["share"] == 1.0
     assert facts["recall_of_true"]["share"] > 0.7
 
