@@ -316,6 +316,10 @@ def test_a_line_leads_away_to_the_end_of_its_passage() -> None:
     [
         ("exd5", "This opens the e-file.", "true"),
         ("exd5", "This opens the c-file.", "false"),
+        ("h4", "This opens the h-file.", "not checkable"),
+        ("Nc3", "This attacks the pawn on d5.", "true"),
+        ("Nc3", "This attacks the knight on f6.", "false"),
+        ("h4", "This attacks the pawn on d5.", "not checkable"),  # another pawn does
         ("exd5", "This move captures the pawn.", "true"),
         ("exd5", "This captures a knight.", "false"),
         ("exd5", "White takes the pawn.", "true"),

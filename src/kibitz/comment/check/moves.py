@@ -288,7 +288,8 @@ class Opens(Statement):
         if at.before.pawns & mask == at.board.pawns & mask:
             return False
         half = any(is_half_open(at.board, self.file, white) for white in (True, False))
-        return True if half or is_open(at.board, self.file) else None
+        fewer = (at.before.pawns & mask).bit_count() > (at.board.pawns & mask).bit_count()
+        return True if fewer and (half or is_open(at.board, self.file)) else None
 
     def shown(self, at: View) -> str:
         """That its pawns are the same."""

@@ -191,7 +191,14 @@ def read_attacks(hit: Hit) -> Made:
     targets = [thing(hit.match, name, against(by), loose=forks) for name in ("one", "two")]
     things = tuple(target for target in targets if target is not None)
     if things and things[0] is targets[0]:
-        yield said.Attacks(by, things, aims=bool(hit.match.groupdict().get("aims"))), True
+        aims = bool(hit.match.groupdict().get("aims"))
+        yield said.Attacks(by, things, aims=aims, moved=_made(hit)), True
+
+
+def _made(hit: Hit) -> Thing | None:
+    """The piece that has moved, where "this move" is what does something."""
+    this = (hit.match.groupdict().get("by_it") or "").lower().startswith("this")
+    return moved(hit.context) if this else None
 
 
 def read_both_attack(hit: Hit) -> Made:
@@ -216,7 +223,8 @@ def read_guards(hit: Hit) -> Made:
     target = None if by is None else thing(hit.match, "one", by.white)
     if by is not None and target is not None:
         supports = bool(hit.match.groupdict().get("supports"))
-        yield said.Attacks(by, (target,), guards=True, supports=supports), True
+        made = _made(hit)
+        yield said.Attacks(by, (target,), guards=True, supports=supports, moved=made), True
 
 
 def read_attacked(hit: Hit) -> Made:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import chess
@@ -123,8 +123,16 @@ class Attacks(Statement):
     guards: bool = False
     aims: bool = False  # through other pieces, or with its next move
     supports: bool = False  # as an advance is supported, too
+    moved: Thing | None = None  # the piece that has to do it, though another one may be meant
 
     def true_in(self, at: View) -> bool | None:
+        """Whether the pieces do; None where another one does than that which has moved."""
+        answer = self._do(at)
+        if answer is not True or self.moved is None:
+            return answer
+        return True if replace(self, by=self.moved, moved=None).true_in(at) else None
+
+    def _do(self, at: View) -> bool | None:
         """One of the pieces it can be reaches each target; None if others of its side are before.
 
         One of a thing that is not on the board is attacked by nothing, and no reader knows which.
