@@ -428,12 +428,14 @@ def test_sentences_are_split() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["." * 9 + " ", "(" * 9, "the ", "Nf3 ", "\t ", "is pinned by ", "[%", "K"]
+    "part", ["." * 9 + " ", "(" * 9, "the ", "Nf3 ", "\t ", "is pinned by ", "[%", "K", "Nf6 Nc3. "]
 )
 def test_hostile_text_takes_time_in_step_with_its_length(part: str) -> None:
     text = part * (200_000 // len(part))
     judged = judge(text, Setting(chess.Board(SPANISH)))
     assert all(one.verdict == "not checkable" for one in judged)
+    said = judge(part * (50_000 // len(part)), Setting(chess.Board(SPANISH), text=True))
+    assert "true" not in {one.verdict for one in said[-1:]}
 
 
 def test_too_much_text_is_refused() -> None:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 Verdict: TypeAlias = Literal["true", "false", "not checkable"]
 VERDICTS: tuple[Verdict, ...] = ("true", "false", "not checkable")
+MOST_NEAR = 24  # positions of a text's last lines that may be meant
+MOST_NAMED = 400  # moves; behind more of them nothing in a text is judged
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
@@ -131,10 +133,10 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
     be so at its end as well, and what a search would judge stays open. Behind moves that are not
     understood nothing is certain, up to the next paragraph.
     """
-    near, lost = list[chess.Board](), False
+    near, lost, named = list[chess.Board](), False, 0
     starts = [board for board in (setting.now, setting.before) if board is not None]
     for passage in parts:
-        end, lost = list[chess.Board](), lost and passage.listed
+        end, lost = list[chess.Board](), lost and (passage.listed or named > MOST_NAMED)
         for text in _split(passage):
             if lost or len(text) > LONGEST_SENTENCE:
                 yield Judged(text, "not checkable")
@@ -142,9 +144,10 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
             boards, known = followed(text, [*starts, *near])
             here = replace(setting, nearby=(*setting.nearby, *near, *boards))
             yield _of_sentence(text, here, search, end)
-            near += boards
+            near = [*near, *boards][-MOST_NEAR:]
+            named += len(PLAYED.findall(text))
             end = boards[-1:] if len(boards) > 1 else end
-            lost = not known and len(PLAYED.findall(text)) + len(end) > 1
+            lost = named > MOST_NAMED or (not known and len(PLAYED.findall(text)) + len(end) > 1)
 
 
 def _of_sentence(
