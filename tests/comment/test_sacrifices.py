@@ -120,6 +120,46 @@ def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     assert found is None or found.lost == (chess.QUEEN,)
 
 
+# The same game, before move 11...Na4 offers a knight.
+SHAM = "r2q1rk1/pp2ppbp/1np2np1/2Q3B1/3PP1b1/2N2N2/PP3PPP/3RKB1R b K - 6 11"
+
+
+@pytest.mark.parametrize(("best", "offers"), [("b6a4", True), ("g4f3", False)])
+def test_a_best_move_offers_however_much_lower_a_longer_look_after_it_is(
+    best: str, offers: bool
+) -> None:
+    def look(board: chess.Board, _: int) -> Evaluation:
+        if board.turn == chess.BLACK:
+            expected = best if board.piece_at(chess.B6) else "f6e4"
+            return Evaluation(Score("cp", 187), 0.33, (chess.Move.from_uci(expected),))
+        line = tuple(map(chess.Move.from_uci, ("c5a3", "a4c3")))
+        return Evaluation(Score("cp", -91), -0.17, line)
+
+    one = scene(SHAM, "Na4 Qa3 Nxc3 bxc3 Nxe4", 0.27, analysis=seen_by(look))
+    found = confirmed_sacrifice(one)
+    assert (found is not None) is offers
+    assert found is None or (found.aim, found.lost) == ("offered", (chess.KNIGHT,))
+
+
+def test_a_refutation_whose_point_comes_later_is_told_up_to_it() -> None:
+    """That it was threatened before says nothing of what it does."""
+    board = chess.Board("r3r1k1/pp3pbp/1qp1b1p1/2B5/2BP4/Q1n2N2/P4PPP/3R1K1R w - - 4 18")
+    lines = [
+        "Bxb6 Bxc4+ Kg1 Ne2+ Kf1 Nxd4+ Kg1 Ne2+ Kf1 Nc3+ Kg1 axb6 Qb4 Ra4 Qxa4 Nxa4",
+        "Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6 g3 Re7",
+    ]
+    made, best = (tuple(_played(board, line)) for line in lines)
+    had = Evaluation(Score("cp", -175), -0.31, best)
+    has = Evaluation(Score("cp", 596), 0.8, made[1:])
+    one = Scene(board, made[0], made[1:], UNSEARCHED, had=had, has=has)
+    assert "20.Kf1 Nxd4+, which starts a windmill" in Speaker().comment(one).text
+
+
+def _played(board: chess.Board, line: str) -> list[chess.Move]:
+    at = board.copy()
+    return [at.push_san(san) for san in line.split()]
+
+
 def test_an_offer_that_allows_mate_names_it() -> None:
     fen = "5rk1/4r1np/1p1ppnp1/2p3N1/5P2/1qP3PQ/3PRN1P/4R2K w - - 0 23"
     one = scene(fen, "Ng4 Qd5+ Kg1 Nxg4 Qxh7#", value=0.9)

@@ -314,6 +314,8 @@ def _was_said(claim: Claim, memory: Memory) -> bool:
         return any(earlier.step.move == claim.step.move for earlier in same)
     if isinstance(claim, Feature) and FEATURE_WEIGHTS[claim.name].once:
         return f"{claim.name}.{claim.white}" in memory.once
+    if isinstance(claim, grades.OnlyGood):
+        return False  # praise is not given without a word
     return claim in memory.said
 
 

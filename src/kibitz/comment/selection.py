@@ -158,10 +158,11 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         and not any(isinstance(line, fault.MissesMate) and line.moves == 1 for line in lines)
     ):
         return Selection()
-    if mark_of(scene) is not Label.INACCURACY and not _are_explained(causes, lines):
+    solid = any(isinstance(claim, SOLID) for claim in better)
+    unsaid = not solid and any(map(_is_bare, causes[:1]))
+    if mark_of(scene) is not Label.INACCURACY and (unsaid or not _are_explained(causes, lines)):
         causes, lines = _further(scene, causes, lines, level)
     explained = any(_explains(cause) for cause in causes[:1])
-    solid = any(isinstance(claim, SOLID) for claim in better)
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
@@ -182,6 +183,11 @@ def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     return any(map(_explains, (*causes[:1], *lines)))
 
 
+def _is_bare(cause: Claim) -> bool:
+    """Whether a cause says that the reply was a threat already, and not of what."""
+    return isinstance(cause, fault.Overlooks) and not cause.why
+
+
 def _further(
     scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
 ) -> tuple[list[Claim], list[Claim]]:
@@ -190,7 +196,7 @@ def _further(
     What the other line has as well is no reason.
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
-    if causes and isinstance(causes[0], fault.Allows):
+    if causes and isinstance(causes[0], (fault.Allows, fault.Overlooks)):
         other = scene.instead.other if best is not None and scene.instead.reply else None
         plies, why = _later(scene.other, other, level)
         allows = fault.Allows(causes[0].reply, why, plies)

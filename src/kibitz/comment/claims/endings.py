@@ -23,6 +23,9 @@ BEHIND = 2  # pawns' worth from which a stalemate saves something
 FEW = 12  # legal moves of a side that may be in zugzwang
 LEVEL = 0.06  # of winning chances
 FAR = 3  # files between an outside passed pawn and the others
+NEAR = 2  # squares between a king and the one before the pawn that it is to help
+HELPED = 4  # moves to its promotion from which on a king helps a passed pawn
+SOON = 8  # plies of the line within which it does
 LOST_MOVE = 7  # plies within which a king loses a move
 RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the board
 
@@ -252,6 +255,49 @@ def _is_philidor(board: chess.Board, defends: bool) -> bool:
     return cut and apart and chess.square_distance(home, goal) <= 1
 
 
+def escorts(scene: Scene) -> Iterator[Feature]:
+    """Without queens the king goes up to a far advanced passed pawn, to help it on.
+
+    It comes near the square before the pawn, or stands beside that square, or the next, soon.
+    """
+    board, white, quiet = scene.after, scene.mover, not scene.captured
+    came, king = scene.move.from_square, scene.landed
+    if scene.piece.kind != chess.KING or not quiet or board.queens:
+        return
+    if phase(board) != "endgame" or (scene.has is not None and scene.has.value >= BETTER):
+        return
+    up = 8 if white else -8
+    for pawn in units(board, white):
+        steps, goal = _left(pawn)
+        if pawn.kind != chess.PAWN or steps > HELPED or not is_passed(board, pawn.square, white):
+            continue
+        way = [*range(pawn.square + up, goal + up, up)]
+        had, has = (chess.square_distance(square, way[0]) for square in (came, king))
+        if has >= had or had <= 1 or way[0] in scene.before.attacks(came):
+            continue
+        later = [there.king(white) or 0 for there in scene.boards[1 : SOON + 1]]
+        helps = has <= NEAR or any(
+            chess.square_distance(square, ahead) <= 1 for square in later for ahead in way
+        )
+        kept = all(
+            board.piece_type_at(square) == chess.PAWN and board.color_at(square) == white
+            for board, square in _places(scene, pawn)
+        )
+        if helps and kept:
+            yield Feature(escorts, white, (pawn,))
+            return
+
+
+def _places(scene: Scene, pawn: Unit) -> Iterator[tuple[chess.Board, int]]:
+    """The positions of the line with the square of a pawn, until it is promoted."""
+    square = pawn.square
+    for move, board in zip(scene.follow[: SOON - 1], scene.boards[2 : SOON + 1], strict=False):
+        if move.from_square == square and move.promotion:
+            return
+        square = move.to_square if move.from_square == square else square
+        yield board, square
+
+
 def lucena(scene: Scene) -> Iterator[Feature]:
     """Rook and pawn against rook: the king stands before its pawn, and the other one is cut off."""
     if not _is_lucena(scene.after, scene.mover) or _is_lucena(scene.before, scene.mover):
@@ -307,6 +353,7 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     breakthrough: Weights(0.87, 0.9, 0.9, like="GivesUp PassedPawn strikes OnlyGood"),
     outside_passed: Weights(0.6, 0.66, 0.66, like="PassedPawn"),
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
+    escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),
     philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),
     lucena: Weights(0.8, 0.85, 0.85, like="king_to_centre behind_passed"),
     wrong_bishop: Weights(0.8, 0.84, 0.84),

@@ -155,6 +155,8 @@ def bare_king(scene: Scene) -> Iterator[Feature]:
     pawns = board.pieces_mask(chess.PAWN, not white) & ring & ~(behind & ring)
     if rank > 2 or pawns or not board.pieces(chess.QUEEN, white) or phase(board) == "endgame":
         return
+    if any(not later.pieces(chess.QUEEN, white) for later in scene.boards[2:4]):
+        return  # which is traded, not used for an attack
     if board.is_check() and len(near_king(board, white)) > 1:
         yield Feature(bare_king, not white)
 

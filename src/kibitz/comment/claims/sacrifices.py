@@ -79,7 +79,8 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     offer, value = sacrifice(last), _value(last)
     if offer is None or value is None or last.had is None:
         return None
-    holds = value >= max(-LIMITS[-1][0], last.had.value - CLOSE)
+    best = last.had.line[:1] == (scene.move,)  # whatever a look after it says
+    holds = value >= (-LIMITS[-1][0] if best else max(-LIMITS[-1][0], last.had.value - CLOSE))
     keeps = offer.aim == "castling" and not _costs_castling(last, offer.piece.square)
     return offer if offer.aim and holds and not keeps else None
 

@@ -274,6 +274,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "activates the king",
         "walks the king nearer to the centre",
     ),
+    "escorts": (
+        "brings the king up to help the passed pawn on {at}",
+        "goes with the king to the aid of the passed pawn on {at}",
+    ),
     "opposition": ("takes the opposition", "gains the opposition"),
     "heads_for": (
         "heads for an outpost on {square}",

@@ -344,6 +344,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "aktiviert den König",
         "bringt den König näher an die Mitte",
     ),
+    "escorts": (
+        "führt den König zum Freibauern auf {at}, um ihm zu helfen",
+        "kommt dem Freibauern auf {at} mit dem König zu Hilfe",
+    ),
     "opposition": ("nimmt die Opposition ein", "gewinnt die Opposition"),
     "heads_for": (
         "strebt zum Vorposten {square}",
