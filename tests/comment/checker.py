@@ -831,6 +831,25 @@ def driven_off(at: At, text: str) -> bool:
     return there and seen and by is not None and (loose or WORTH[by.piece_type] < WORTH[kind])
 
 
+def picked_up(at: At, text: str) -> bool:
+    """A move of the line, or the one before it, takes the named piece where it stood at first."""
+    kind, square = units(text)[0]
+    there, board = at.before.piece_at(square or 0), at.before
+    if there != chess.Piece(kind, not at.mover):
+        return False
+    last = after_line(at, text).copy()
+    moves = [last.pop() for _ in range(len(last.move_stack) - len(board.move_stack))]
+    taken = [move for move in moves[::-1][::2] if move.to_square == square]
+    return bool(taken)
+
+
+def queen_first(at: At, _: str) -> bool:
+    """The queen has left home, and most knights and bishops have not."""
+    rank = chess.BB_RANK_1 if at.mover else chess.BB_RANK_8
+    own = at.after.occupied_co[at.mover] & rank & (at.after.knights | at.after.bishops)
+    return at.after.piece_type_at(at.move.to_square) == chess.QUEEN and own.bit_count() >= 3
+
+
 def out_in_the_end(at: At, text: str) -> bool:
     """The other king is two ranks from home after the line, or further."""
     king = after_line(at, text).king(not at.mover)
@@ -1076,7 +1095,10 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
     ("through", r"gets a pawn through", got_through),
-    ("time", r"gains time on|drives away", driven_off),
+    ("time", r"gains time on|drives away|comes to attack|goes on to hit", driven_off),
+    ("picked up", r"picks up the .*: \d", picked_up),
+    ("queened", r"(?:promotion|queens a pawn): \d", lambda _, t: "=" in t),
+    ("early queen", r"before (?:the )?knights and bishops", queen_first),
     ("king out", r"king (?:out|far from home): \d", out_in_the_end),
     (
         "rook in",
@@ -1214,7 +1236,7 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
         sentences.add(sentence)
         known = [(kind, rule) for kind, form, rule in RULES if form.search(clause)]
         if not named_pieces_exist(at, clause) and not re.search(
-            "threat|saves|allow|gains time on|drives away", clause
+            "threat|saves|allow|gains time on|drives away|comes to attack|goes on to hit", clause
         ):
             known.append(("piece", named_pieces_exist))
         if not known and not NAMES_A_MOVE.search(clause):

@@ -92,6 +92,15 @@ def in_reach(at: Move, text: str) -> bool:
     return at.after.piece_type_at(pawn) == chess.PAWN and caught(at.after, pawn)
 
 
+def helps_pawn(at: Move, text: str) -> bool:
+    """The king has come nearer to the square before a passed pawn of its side."""
+    pawn = chess.parse_square(re.findall(r"pawn on (\w\d)", text)[0])
+    ahead, came, went = pawn + (8 if at.mover else -8), at.move.from_square, at.move.to_square
+    king = at.after.piece_type_at(went) == chess.KING
+    nearer = chess.square_distance(went, ahead) < chess.square_distance(came, ahead)
+    return king and nearer and at.after.piece_at(pawn) == chess.Piece(chess.PAWN, at.mover)
+
+
 def only_pawns(board: chess.Board) -> bool:
     return board.occupied == board.pawns | board.kings
 
@@ -240,6 +249,7 @@ IDEAS: list[tuple[str, str, Check]] = [
     ("triangulation", r"triangulation", move_lost),
     ("out of reach", r"outside the square", out_of_reach),
     ("in reach", r"into the square of", in_reach),
+    ("helps pawn", r"(?:help|aid of) the passed pawn", helps_pawn),
     ("breakthrough", r"breaks through", breaks),
     ("trades down", r"simplifies into", trades_down),
     ("outside passed", r"outside passed", outside),

@@ -110,6 +110,8 @@ DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
 Figures = tuple[Claim, Scene, list[Scene]]
+DOWN = "8/2pR4/pp4p1/4k2p/4P2r/P1P2K2/1P6/8 b - - 1 42"
+
 CASES: list[Figures] = [
     # The fork's knight can be taken; Black's pieces are guarded.
     (
@@ -149,6 +151,16 @@ CASES: list[Figures] = [
         tactic.DoubleCheck(unit("Nf6"), unit("Re1")),
         scene(DISCOVERS, "Nf6+"),
         [scene(DISCOVERS, "Ng5+")],
+    ),
+    # Three of four minor pieces are out; it takes something; it was out before.
+    (
+        fault.EarlyQueen(),
+        scene("rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2", "Qh5"),
+        [
+            scene("r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/2N2N2/PPPP1PPP/R1BQK2R w KQkq - 6 4", "Qe2"),
+            scene("rnbqkbnr/ppp1pppp/8/3P4/8/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2", "Qxd5"),
+            scene("rnb1kbnr/ppp1pppp/8/3q4/8/2N5/PPPP1PPP/R1BQKBNR b KQkq - 1 3", "Qa5"),
+        ],
     ),
     # The bishop is at home; nothing is missing before the king.
     (
@@ -636,6 +648,29 @@ CASES: list[Figures] = [
         outcomes.TradesQueens("1...Qe7 2.Qxe7+ Kxe7", open_king=True),
         scene("3qk3/pppp1ppp/8/8/8/8/P6P/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd2 d5 Kd3"),
         [scene("3qk3/p6p/8/8/8/8/PPPP1PPP/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd1 Kd7 h3")],
+    ),
+    # Nothing is taken; the rook is lost for another pawn. A knight is traded.
+    (
+        aftermath.PicksUp(unit("Pe4"), (), "43.Ke2 Rxe4+"),
+        scene(DOWN, "Rf4+ Ke2 Rxe4+ Kd3 Rf4"),
+        [
+            scene(DOWN, "Rf4+ Ke2 Rf8 Kd3 Rf4"),
+            scene(DOWN, "Rh3+ Kg2 Rxc3 bxc3 Kxe4 Kg3"),
+        ],
+    ),
+    (
+        aftermath.PicksUp(unit("qd5"), (3,), ""),
+        scene("4k3/8/4p3/3q4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7"),
+        [scene("4k3/8/4p3/3n4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7")],
+    ),
+    # What it becomes is taken.
+    (
+        aftermath.Queens("1...Kg7 2.a8=Q"),
+        scene("7k/8/P7/8/8/8/8/4K3 w - - 0 1", "a7 Kg7 a8=Q Kf6 Ke2"),
+        [
+            scene("7k/8/P7/8/8/8/r7/4K3 w - - 0 1", "a7 Kg7 a8=Q Rxa8 Ke2"),
+            scene("7k/8/P7/8/8/8/8/4K3 w - - 0 1", "a7 Kg7 Ke2 Kf6 Ke3"),
+        ],
     ),
     # The queen takes something as it goes, or stays.
     (

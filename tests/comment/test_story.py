@@ -148,8 +148,9 @@ def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
 @pytest.mark.parametrize(
     ("values", "edge", "decides"),
     [
-        # White's second mistake changes nothing any more, nor what Black gives back for a while.
-        ((0.0, 0.1, -0.7, -0.3, -0.9, -0.9), None, 1),
+        # White's second mistake changes nothing any more, or loses what Black had given back.
+        ((0.0, 0.1, -0.7, -0.7, -0.9, -0.9), None, 1),
+        ((0.0, 0.1, -0.7, -0.3, -0.9, -0.9), None, 3),
         # White was worse for some moves before the one that lost.
         ((0.0, 0.0, -0.28, -0.28, -0.28, -0.3, -0.8, -0.9), 1, 5),
         ((0.0, 0.0, -0.28, -0.3, -0.8, -0.9), None, 3),
@@ -157,7 +158,7 @@ def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
         ((0.0, 0.1, -0.7, 0.0, -0.9, -0.9), None, 3),
     ],
 )
-def test_what_decides_is_the_first_mistake_that_was_not_made_up_for(
+def test_what_decides_is_the_last_mistake_that_left_the_game_lost(
     values: tuple[float, ...], edge: int | None, decides: int
 ) -> None:
     tree = parse_game('[Result "0-1"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bc4 0-1').tree

@@ -45,6 +45,7 @@ NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 40_000  # at least, before what depends on a search is said
+AMISS = 0.3  # of winning chances by which a look is wrong that was longer than others
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 
@@ -243,6 +244,8 @@ def evaluations_along(
     looked: set[int] = set()
     tested: set[int] = set()
     settled: set[int] = set()  # what a long look sees, whatever the game has led to
+
+    wrong: set[int] = set()  # such looks that the next move has shown to be wrong
     while new := _labelled(views, moves) - tested:  # one correction may bring about another
         times = {ply: 1 if ply in new else LAST_LOOK for ply in _with_next(new)}  # the refutation
         plies = times.keys() - looked - settled
@@ -259,12 +262,30 @@ def evaluations_along(
         tests = (partial(_tested, now, boards, moves, ply, searches, effort) for ply in doubted)
         for ply, (view, own) in zip(doubted, searches.all(tests), strict=True):
             views[ply] = view
-            if not label(view, own):
+            if not label(view, own) and ply + 1 not in wrong:
                 views[ply + 1] = own
                 settled.add(ply + 1)
         _look_back(views, moves, settled)
         tested |= new
+        if not _labelled(views, moves) - tested and (amiss := _amiss(views, moves, settled)):
+            wrong |= amiss
+            settled -= amiss
+            tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
+            _look_back(views, moves, settled)
     return views
+
+
+def _amiss(
+    views: Sequence[Evaluation], moves: Sequence[chess.Move], settled: Collection[int]
+) -> set[int]:
+    """The plies at which the move that a long look expected has turned out far better."""
+    return {
+        ply
+        for ply in settled
+        if ply < len(moves)
+        and views[ply].line[:1] == (moves[ply],)
+        and -views[ply + 1].value - views[ply].value >= AMISS
+    }
 
 
 def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
@@ -304,7 +325,7 @@ def _tested(
     to the mild side, so where their mean makes a mistake or a blunder of the move, it is the mean.
 
     Where a long look after the move finds nothing wrong with it, the move is not to blame for what
-    became of it later: what is seen after it is to be kept.
+    became of it later: what is seen after it is to be kept, unless the reply shows it wrong.
     """
     had, before, move = views[ply], boards[ply], moves[ply]
     own = searches.see(boards[ply + 1], effort.deep(LAST_LOOK))

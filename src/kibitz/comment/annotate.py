@@ -43,7 +43,7 @@ from kibitz.comment.marks import (
 )
 from kibitz.comment.openings import Opening, family_in, opening_in
 from kibitz.comment.select import LEVELS, Level, Memory, kind_of, reasons
-from kibitz.comment.selection import Tone, select
+from kibitz.comment.selection import Selection, Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
 from kibitz.comment.words.speaker import Comment, Speaker
@@ -122,9 +122,10 @@ def annotate(
     figures, named = figures_of(tree, analysis.views)
     remarks = _said(analysis, figures, style, searches, effort, tones_of(tree, figures))
     good = _good(tree, analysis, figures, searches, effort)
+    bad = _bad(analysis, figures, searches, effort)
     if cache is not None and analysis.size > answers:
         cache.keep(analysis)
-    _write(tree, analysis, figures, named, remarks, good, style)
+    _write(tree, analysis, figures, named, remarks, good, bad, style)
     tags = tree.headers
     tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), signature(engine, style))
     return Annotated(game, figures, [remark.comment for remark in remarks])
@@ -139,6 +140,19 @@ def _good(
     work = (partial(good_moves, analysis, nodes[ply].board(), ply, searches, effort) for ply in bad)
     answers = zip(bad, searches.all(work), strict=True)
     return {ply: f"[%good {','.join(map(str, moves))}]" for ply, moves in answers if moves}
+
+
+def _bad(
+    analysis: Analysis, figures: Figures, searches: Searches, effort: Effort
+) -> list[Selection]:
+    """What the story of a game knows of its bad moves, whatever is said to which reader."""
+    work = (
+        partial(searches.answered, analysis, effort, partial(select, scene, Memory(), "club"))
+        if mark is not Label.NONE
+        else Selection
+        for scene, mark in zip(scenes_of(analysis), figures.labels, strict=True)
+    )
+    return [*searches.all(work)]
 
 
 class Remark(NamedTuple):
@@ -257,6 +271,7 @@ def _write(
     named_until: int,
     remarks: Sequence[Remark],
     good: Mapping[int, str],
+    bad: Sequence[Selection],
     style: Style,
 ) -> None:
     """Write marks, values, words and lines into a game."""
@@ -277,9 +292,7 @@ def _write(
         texts = [name, leaves, comment.text, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)
-    story = (
-        story_of(tree, figures, [remark.comment for remark in remarks], language) if nodes else ""
-    )
+    story = story_of(tree, figures, bad, language) if nodes else ""
     put_words(tree, analysis.views[0], Comment(), story, tree.board().turn)
 
 

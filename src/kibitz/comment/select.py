@@ -68,6 +68,7 @@ SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at on
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
+FILES = ("TakesFile", "opens_file")
 WINS_APART = 6  # plies between two claims that material is won by the same side
 # What is said only where a search shows that it wins something.
 MUST_PAY = (
@@ -89,7 +90,9 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "HitsAgain chases Threatens GainsTime",
         "AvoidsLoss ComesOut",
         "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
-        "TakesLoose Wins Nets ComesOut",
+        "TakesLoose Wins Nets ComesOut PicksUp",
+        "Queens Promotes Runs PassedPawnAdvances",
+        "TakesBack PicksUp TakesLoose Wins Nets",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
         "Traps Threatens chases",
@@ -176,7 +179,9 @@ def ranked(
 
     `soft` lets slight ones pass, too, and plans in a position full of tactics.
     """
-    least = SOFT if soft else LEAST[level]
+    least, claims = SOFT if soft else LEAST[level], [*claims]
+    if any(isinstance(claim, aftermath.PicksUp) and claim.target.worth > 1 for claim in claims):
+        claims = [claim for claim in claims if not _is_unnamed(claim)]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda entry: (-entry[0], entry[1]),
@@ -194,6 +199,11 @@ def ranked(
         if is_confirmed(claim, scene):
             chosen.append(claim)
     return chosen
+
+
+def _is_unnamed(claim: Claim) -> bool:
+    """Whether a claim is of a gain, and does not say of what."""
+    return isinstance(claim, (merit.Wins, outcomes.ComesOut)) and not claim.won
 
 
 def _pays(claim: Claim, scene: Scene) -> bool:
@@ -341,6 +351,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         if not (soft or _is_urgent(claim, scene)) and is_sharp(scene):
             return False
+    if scene.captured is not None and scene.captured.kind > chess.PAWN and kind_of(claim) in FILES:
+        return False  # a piece is taken
     if isinstance(claim, tactic.Mates):
         return soft or bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):

@@ -18,7 +18,7 @@ from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
-from kibitz.comment.facts import Scene, balance, phase
+from kibitz.comment.facts import Scene, balance, is_unsafe, phase
 from kibitz.comment.judge import BETTER, DECIDED, LIMITS, Label, standing
 from kibitz.comment.select import (
     ALONE,
@@ -150,6 +150,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     if any(isinstance(claim, SOLID) for claim in better) and all(map(_is_lasting, reply)):
         reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
+    if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
+        causes.sort(key=_is_bare)  # that it was threatened before says less than what it does
     lines = fault.missed(scene, tuple(better))
     if (
         not keen
@@ -162,6 +164,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     if mark_of(scene) is not Label.INACCURACY and (unsaid or not _are_explained(causes, lines)):
         causes, lines = _further(scene, causes, lines, level)
+        if not _are_explained(causes, lines) and fault.EarlyQueen().proved(scene):
+            causes = [fault.EarlyQueen()]
     explained = any(_explains(cause) for cause in causes[:1])
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
         # Too little to be named as better without something that is won or kept by it.
@@ -256,6 +260,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         return []
     more = [claim for claim in _consequences(scene.other) if _is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
+    if scene.had is not None and scene.instead.reply == scene.reply:  # whatever is played
+        claims = [claim for claim in claims if not claim.proved(scene.instead.other)]
     return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
 
 
@@ -284,6 +290,9 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
     best = scene.had.line[:1]
     if best in ((), (scene.move,)):
         return True
+    if isinstance(claim, aftermath.PicksUp):
+        falls = bool(scene.instead.reply) and _falls(scene.instead.other, claim)
+        return not falls or _ends_apart(scene.other, scene.instead.other)
     end, other = outcomes.positions(scene.instead)[-1], not scene.mover
     match claim:
         case outcomes.ComesOut():
@@ -309,7 +318,13 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
 
 
 def _is_lasting(claim: Claim) -> bool:
-    return type(claim) in aftermath.WEIGHTS
+    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Queens))
+    return type(claim) in aftermath.WEIGHTS and not gains
+
+
+def _falls(scene: Scene, claim: aftermath.PicksUp) -> bool:
+    """Whether the same is taken in another line."""
+    return any(taken.target == claim.target for taken in aftermath.picked_up(scene))
 
 
 def _has(scene: Scene, claim: Claim) -> bool:
@@ -331,7 +346,8 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         if not parried and prevents.proved(instead):
             mates = scene.other.after.is_checkmate()
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
-    gains = [claim for claim in reply if isinstance(claim, (*GAINS, outcomes.ComesOut))]
+    taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
+    gains = [claim for claim in reply if isinstance(claim, taking)]
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
         better = [avoids] if avoids.proved(instead.searched_with(LAST_LOOK)) else []
     return better
@@ -342,6 +358,11 @@ def _is_shared(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
         same = scene.move.from_square == scene.instead.move.from_square
         return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
+    guarded = claim.target if isinstance(claim, merit.Parries) else None
+    if isinstance(claim, Feature) and claim.name == "guards":
+        guarded = claim.pieces[0]
+    if guarded is not None and guarded.square == scene.move.from_square:
+        return not is_unsafe(scene.after, scene.landed)  # it has left
     rooms = (tactic.__name__, merit.__name__, changed.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
     return done and claim.proved(scene)
@@ -356,6 +377,8 @@ def _is_missed(claim: Claim, scene: Scene) -> bool:
     if scene.has is None or isinstance(claim, outcomes.HitsAgain):
         return False
     match claim:
+        case aftermath.PicksUp():
+            return not _falls(scene, claim)
         case outcomes.Draws():
             return scene.has.value >= BETTER
         case outcomes.ComesOut():
@@ -377,7 +400,7 @@ def _refuted(scene: Scene) -> Scene:
 HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
-    fault.CastlesInto,
+    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Queens),
 )
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
@@ -396,6 +419,7 @@ CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
+    *(aftermath.PicksUp, aftermath.Queens),
 )
 
 

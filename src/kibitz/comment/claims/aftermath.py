@@ -1,6 +1,7 @@
-"""Claims about what the line that is expected leaves: time won, passed pawns, places of pieces.
+"""Claims about what the line that is expected takes on its way, and what it leaves.
 
-They are reasons of bad moves, as those of `outcomes`, where no material and no mate is at stake.
+They are reasons of bad moves, as those of `outcomes`: pieces that fall, whatever comes of it later;
+and, where nothing is at stake, time won, passed pawns, places of pieces.
 """
 
 from __future__ import annotations
@@ -10,11 +11,23 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Weights
-from kibitz.comment.claims.outcomes import SHOWN, course, exposure, positions, told
+from kibitz.comment.claims.claim import Claim, Weights, stands
+from kibitz.comment.claims.features import Kinds
+from kibitz.comment.claims.merits import CENTIPAWNS, gone, listed
+from kibitz.comment.claims.outcomes import (
+    SHOWN,
+    all_positions,
+    course,
+    exposure,
+    positions,
+    reference,
+    told,
+)
 from kibitz.comment.facts import (
     Scene,
     Unit,
+    balance,
+    captured_by,
     is_defended,
     is_passed,
     is_unsafe,
@@ -22,10 +35,74 @@ from kibitz.comment.facts import (
     units,
 )
 
+AT_ONCE = 2  # plies of a capture and what takes back
+PIECE = 2  # pawns' worth that a piece that is taken has to bring
 LATEST = 4  # plies after which the queen is attacked; other pieces are by the next move
 LASTS = 2  # positions at the end of the line in which what it leaves is there
 OUT = 2  # ranks from home at which a king has been driven out
 FAR_UP = 4  # the rank of a passed pawn, from 0, from which on it is worth words
+
+
+@dataclass(frozen=True)
+class PicksUp(Claim):
+    """The move, or a later one of the line, takes something, and it is not made up for at once."""
+
+    target: Unit  # where it stood before the move
+    lost: Kinds = ()  # the piece that took it, if that is taken back
+    line: str = ""  # until then
+
+    def proved(self, scene: Scene) -> bool:
+        """After the answer to the capture the mover is still ahead of what it had before.
+
+        It is a piece that has not moved; what it costs is told.
+        """
+        return self in picked_up(scene)
+
+
+def picked_up(scene: Scene) -> list[PicksUp]:
+    """What the mover takes in the line: the largest, and of equals the first."""
+    boards, moves, white = all_positions(scene), course(scene), scene.mover
+    had, found = reference(scene)[1], list[PicksUp]()
+    for plies in range(0, min(SHOWN, len(boards) - 2), 2):
+        took = captured_by(boards[plies], moves[plies])
+        if took is None or not stands(scene.before, took) or moves[plies].promotion:
+            continue
+        end = plies + 1  # of what is taken on this square
+        while end < len(moves) and moves[end].to_square == took.square:
+            end += 1
+        later = min(end + (end - plies) % 2, len(boards) - 1)  # after the answer
+        if balance(boards[later], white) - had < (1 if took.kind == chess.PAWN else PIECE):
+            continue
+        theirs, own = (gone(boards[plies], boards[end], side) for side in (not white, white))
+        if theirs is None or own is None or listed(theirs - own) != (took.kind,):
+            continue
+        at_once = end <= AT_ONCE and not plies  # which needs no line
+        line = "" if at_once else told(scene, end)
+        if line or at_once:
+            found.append(PicksUp(took, listed(own - theirs), line))
+    return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
+
+
+@dataclass(frozen=True)
+class Queens(Claim):
+    """A pawn of the mover is promoted in the line."""
+
+    line: str
+
+    def proved(self, scene: Scene) -> bool:
+        """What it becomes is not taken at once."""
+        return self in queened(scene)
+
+
+def queened(scene: Scene) -> list[Queens]:
+    """The first promotion of the mover in the line, after the move itself."""
+    moves = course(scene)
+    for plies in range(2, min(SHOWN, len(moves)), 2):
+        if moves[plies].promotion:
+            taken = [move.to_square for move in moves[plies + 1 : plies + 2]]
+            kept = taken not in ([], [moves[plies].to_square])
+            return [Queens(told(scene, plies + 1))] if kept else []
+    return []
 
 
 @dataclass(frozen=True)
@@ -184,11 +261,13 @@ def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
 
 def aftermaths(scene: Scene) -> Iterator[Claim]:
     """What the line leaves for good, proved."""
-    for find in (gained_time, left_passed, invaded, driven_out):
+    for find in (picked_up, queened, gained_time, left_passed, invaded, driven_out):
         yield from find(scene)[:1]
 
 
 WEIGHTS: dict[type[Claim], Weights] = {
+    Queens: Weights(0.9, 0.9, 0.9),
+    PicksUp: Weights(0.66, 0.66, 0.66),
     DrivesOut: Weights(0.54, 0.54, 0.52),
     LeavesPassed: Weights(0.52, 0.53, 0.52),
     Invades: Weights(0.5, 0.5, 0.48),

@@ -25,6 +25,8 @@ from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.facts import Scene, Unit, balance, captured_by, played
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
+EARLY = 6  # moves of a game in which a queen comes out early
+AT_HOME = 3  # minor pieces that are to come out first
 LONGEST_ANSWER = 5  # plies of a refutation that are named
 
 
@@ -150,6 +152,21 @@ class CastlesInto(Claim):
         near = len(near_king(scene.after, not scene.mover))
         bare = exposure(scene.after, scene.mover) > 0
         return scene.before.is_castling(scene.move) and bare and self.pieces == near >= NEAR_KING
+
+
+@dataclass(frozen=True)
+class EarlyQueen(Claim):
+    """The queen comes out before knights and bishops."""
+
+    def proved(self, scene: Scene) -> bool:
+        """It leaves home in the first moves, takes nothing, and three minor pieces are at home."""
+        home = chess.D1 if scene.mover else chess.D8
+        early = scene.before.fullmove_number <= EARLY and scene.piece.kind == chess.QUEEN
+        minors = scene.after.knights | scene.after.bishops
+        rank = chess.BB_RANK_1 if scene.mover else chess.BB_RANK_8
+        stay = (minors & rank & scene.after.occupied_co[scene.mover]).bit_count()
+        leaves = scene.move.from_square == home and not scene.captured and not scene.before.chess960
+        return early and leaves and stay >= AT_HOME
 
 
 @dataclass(frozen=True)
@@ -297,7 +314,14 @@ class Keeps(Claim):
         return standing(scene.had.value) == self.has
 
 
-CAUSES = (EnPrise, Abandons, Overlooks, AllowsMate, Allows)  # which say nothing of a better move
+CAUSES = (
+    EarlyQueen,
+    EnPrise,
+    Abandons,
+    Overlooks,
+    AllowsMate,
+    Allows,
+)  # which say nothing of a better move
 
 
 def answer_line(scene: Scene) -> str:

@@ -15,7 +15,7 @@ from kibitz.comment.claims.claim import Claim, Weights
 from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import Scene, is_passed
 from kibitz.comment.judge import (
     BETTER,
     DECIDED,
@@ -31,7 +31,8 @@ from kibitz.comment.openings import opening_of
 
 BAD = (Label.MISTAKE, Label.BLUNDER)
 BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "better", "mated")
-FEW = 3  # legal moves of a side in check from which on the right one is not obvious
+FEW = 5  # legal moves of a side in check up to which the right one is obvious
+NEAR = 5  # rank of a passed pawn, from 0, from which on it runs by itself
 SAME = 0.02  # of winning chances by which a move may fall short of the best one and be as good
 CLOSE = 0.1  # the same by which a chance is given back
 
@@ -134,13 +135,23 @@ def _is_only(scene: Scene) -> bool:
 
 
 def _is_obvious(scene: Scene) -> bool:
-    """Whether a move takes what hangs, saves what hangs, or is one of few out of check."""
+    """Whether a move is what anybody looks at, or the game is decided.
+
+    It takes what hangs, or as much as it may cost, saves what hangs, runs with a pawn or is one of
+    few out of check.
+    """
     before, move = scene.before, scene.move
     if before.is_check() and before.legal_moves.count() <= FEW:
         return True
     if scene.captured is not None and force.loss_on(before, scene.captured.square) >= LEAST:
         return True
-    if scene.had is not None and scene.had.value >= DECIDED:
+    if scene.had is not None and not -WON < scene.had.value < DECIDED:
+        return True
+    if scene.captured is not None and scene.captured.worth >= scene.piece.worth:
+        return True
+    rank = scene.landed >> 3 if scene.mover else 7 - (scene.landed >> 3)
+    passed = scene.piece.kind == chess.PAWN and is_passed(scene.after, scene.landed, scene.mover)
+    if passed and rank >= NEAR and not scene.captured:
         return True
     mover = before.piece_type_at(move.from_square)
     return mover != chess.KING and force.loss_on(before, move.from_square) >= LEAST

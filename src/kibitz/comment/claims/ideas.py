@@ -36,6 +36,7 @@ from kibitz.comment.facts import (
     captured_by,
     is_defended,
     is_half_open,
+    is_passed,
     phase,
     played,
     unit,
@@ -116,6 +117,8 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
     `counts` are 1 for mate.
     """
     before, mate = scene.before, scene.has.mate if scene.has else None
+    if scene.piece.kind == chess.PAWN and is_passed(scene.after, scene.landed, scene.mover):
+        return  # which runs
     if scene.captured or scene.move.promotion or before.is_check() or scene.after.is_check():
         return
     if not any(

@@ -22,7 +22,8 @@ from kibitz.comment.judge import WON
 
 LONGEST = 13  # plies of a line, the move itself included
 SHOWN = 7  # plies of it that are shown
-FAR_GAIN = 3  # pawns' worth, from which on more moves than are shown may lead to it
+FAR = 9  # plies that are shown where they lead to as much as this
+FAR_GAIN = 3  # pawns' worth
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SHELTER = 2  # ranks before a king in which pawns shelter it
 MORE_OPEN = 2  # pawns missing before a king more than before the other
@@ -42,7 +43,7 @@ def course(scene: Scene) -> tuple[chess.Move, ...]:
 def positions(scene: Scene) -> list[chess.Board]:
     """The positions of that course, from before the move to the last in which nothing hangs."""
     if "positions" not in scene.memo:
-        boards = _all_positions(scene)
+        boards = all_positions(scene)
         while len(boards) > 1 and not _is_calm(boards[-1]):
             boards.pop()
         scene.memo["positions"] = boards
@@ -50,7 +51,8 @@ def positions(scene: Scene) -> list[chess.Board]:
     return calm
 
 
-def _all_positions(scene: Scene) -> list[chess.Board]:
+def all_positions(scene: Scene) -> list[chess.Board]:
+    """The positions of that course, from before the move to its end."""
     boards = [scene.before]
     for move in course(scene):
         boards.append(played(boards[-1], move))
@@ -63,10 +65,10 @@ def _is_calm(board: chess.Board) -> bool:
     return not board.is_check() and gain is not None and gain < LEAST
 
 
-def told(scene: Scene, plies: int) -> str:
+def told(scene: Scene, plies: int, most: int = SHOWN) -> str:
     """The first moves after the move itself, as text; nothing where they are too many."""
     moves = course(scene)[1:plies]
-    return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= SHOWN else ""
+    return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= most else ""
 
 
 # --- material -------------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ class ComesOut(Claim):
         """Whether a long look, too, ends with the gain, or all of it but a pawn."""
         gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
         least = gain // 100 if self.won else LEAST_UNNAMED
-        had = _reference(scene)[1] + max(0, least - 2)
+        had = reference(scene)[1] + max(0, least - 2)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
         return keeps_more(scene.after, scene, had, LAST_LOOK)
 
@@ -100,16 +102,16 @@ class ComesOut(Claim):
 def outcome(scene: Scene) -> list[ComesOut]:
     """What the line wins, if it does; what only makes up for a recent loss wins back."""
     boards, white = positions(scene), scene.mover
-    base, had = _reference(scene)
+    base, had = reference(scene)
     gain = balance(boards[-1], white) - had
     if len(boards) < 4 or gain < 1:
         return []
     plies = len(boards) - 1
     while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
         plies -= 1
-    if plies > SHOWN and gain < FAR_GAIN:
+    if plies > (SHOWN if gain < FAR_GAIN else FAR):
         return []
-    line = told(scene, plies)
+    line = told(scene, plies, FAR)
     if balance(boards[-1], white) <= balance(scene.start, white):
         return [ComesOut((), (), line, back=True)] if gain >= LEAST_UNNAMED else []
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
@@ -133,7 +135,7 @@ def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
     return listed(mine), listed(theirs)
 
 
-def _reference(scene: Scene) -> tuple[chess.Board, int]:
+def reference(scene: Scene) -> tuple[chess.Board, int]:
     """A position that a gain is counted from, and how many pawns the mover was ahead there.
 
     Where the other side has just taken, that is before it did: to win that back is no gain.
@@ -170,12 +172,18 @@ class MatesLater(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Two looks found a mate, and the longer one's line says in how many moves at most."""
-        look = scene.analysis.deeper(scene.after, LAST_LOOK)
-        both = look is not None and look.mate is not None and scene.has is not None
-        if not both or look is None or look.mate is None or scene.has is None:
+        look, seen = scene.analysis.deeper(scene.after, LAST_LOOK), _mate_seen(scene)
+        if seen is None or look is None or look.mate is None:
             return False
-        agree = scene.has.mate is not None and scene.has.mate < 0 > look.mate
-        return agree and self.moves == -look.mate > LONGEST_MATE
+        return seen < 0 > look.mate and self.moves == -look.mate >= LONGEST_MATE
+
+
+def _mate_seen(scene: Scene) -> int | None:
+    """The mate after a move as the search sees it, or before it where the move is the best one."""
+    had, has = scene.had, scene.has
+    if has is not None or had is None or had.line[:1] != (scene.move,):
+        return None if has is None else has.mate
+    return None if had.mate is None or had.mate < 1 else 1 - had.mate
 
 
 @dataclass(frozen=True)
@@ -288,7 +296,7 @@ class Runs(Claim):
 
 def running(scene: Scene) -> list[Runs]:
     """The pawns that run in the line."""
-    boards, white = _all_positions(scene), scene.mover
+    boards, white = all_positions(scene), scene.mover
     end, runs = boards[-1], []
     for pawn in units(end, white):
         left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
@@ -309,7 +317,10 @@ class Uncastles(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """It could before, its king has moved in the line but not castled, and queens are on."""
+        """It could before, a check makes its king move in the line, and queens are on.
+
+        It cannot castle on the way there.
+        """
         return self in uncastled(scene)
 
 
@@ -318,14 +329,13 @@ def uncastled(scene: Scene) -> list[Uncastles]:
     boards, other = positions(scene), not scene.mover
     if not scene.before.has_castling_rights(other) or not boards[-1].queens:
         return []
-    for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
-        if plies == len(boards):
-            break
-        if board.turn == other and board.is_castling(move):
+    for plies, board in enumerate(boards[:-1], start=1):
+        if board.turn == other and any(map(board.is_castling, board.generate_castling_moves())):
             return []
         if not boards[plies].has_castling_rights(other):
-            moved = boards[plies].king(other) != scene.before.king(other)
-            return [Uncastles(told(scene, plies))] if moved else []
+            moved = boards[plies].king(other) != scene.before.king(other) and board.is_check()
+            line = told(scene, plies)
+            return [Uncastles(line)] if moved and (line or plies == 1) else []
     return []
 
 
@@ -370,7 +380,7 @@ class Castles(Claim):
 
 def castled(scene: Scene) -> list[Castles]:
     """Whether the mover castles soon."""
-    boards = _all_positions(scene)
+    boards = all_positions(scene)
     for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
         if 1 < plies <= SHOWN and board.turn == scene.mover and board.is_castling(move):
             return [Castles(told(scene, plies))]
@@ -415,8 +425,8 @@ class HitsAgain(Claim):
 
 def outcomes(scene: Scene) -> Iterator[Claim]:
     """What a move leads to, the largest consequence first; proved."""
-    mate = scene.has.mate if scene.has else None
-    if mate is not None and -mate > LONGEST_MATE:
+    mate = _mate_seen(scene)
+    if mate is not None and -mate >= LONGEST_MATE:
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         later = MatesLater(-look.mate) if look and look.mate is not None else None
         if later is not None and later.proved(scene):

@@ -112,6 +112,8 @@ def _outcome_key(claim: Claim) -> str:
         case outcomes.ComesOut(won, lost):
             exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
             name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
+        case aftermath.PicksUp() if claim.lost:
+            name += ".for"
         case outcomes.Draws(how):
             name += f".{how}"
         case outcomes.TradesQueens(open_king=True):

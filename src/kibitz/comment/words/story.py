@@ -15,6 +15,7 @@ import chess.pgn
 from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, Nets, Wins
@@ -32,6 +33,7 @@ from kibitz.comment.judge import (
     value_of,
 )
 from kibitz.comment.openings import Opening, opening_in
+from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.speaker import Comment
@@ -49,7 +51,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "hangs": (fault.EnPrise, fault.Abandons),
     "threats": (fault.Overlooks,),
     "mates": (MissesMate,),
-    "gains": (Wins, Nets, ComesOut),  # of the better move
+    "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
@@ -87,10 +89,10 @@ def white_value(score: chess.engine.PovScore) -> float:
 def story_of(
     tree: chess.pgn.Game,
     figures: Figures,
-    comments: Sequence[Comment],
+    comments: Sequence[Comment | Selection],
     language: Language = ENGLISH,
 ) -> str:
-    """A paragraph about a game that has moves."""
+    """A paragraph about a game that has moves; of bad ones `comments` say what there is to say."""
     nodes = list(tree.mainline())
     boards = _boards(tree)
     turns = turning_points(figures.values)
@@ -155,7 +157,7 @@ def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
 def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | None]:
     """The ply from which on the winner was better to the end, and the loser's that decided.
 
-    That is the loser's first mistake since then which left it lost, whatever it had afterwards.
+    That is the loser's last mistake since then which left it lost: one before was given back.
     None where there is none, and where the result is not what the last position promises.
     """
     white = figures.values[-1] > 0
@@ -170,7 +172,7 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
     if values[edge] >= BETTER:
         return None, None  # the game began so
     first = tree.board().turn
-    for ply in range(edge, len(figures.labels)):
+    for ply in reversed(range(edge, len(figures.labels))):
         loses = ((ply % 2 == 0) == first) is not white and figures.labels[ply] in BAD
         if loses and standing(values[ply]) < 2 == standing(values[ply + 1]):
             return (edge if edge < ply - SOON else None), ply
@@ -211,7 +213,13 @@ class Teller:
 
 
 def _turn(
-    ply: int, move: str, white: bool, figures: Figures, comment: Comment, form: str, teller: Teller
+    ply: int,
+    move: str,
+    white: bool,
+    figures: Figures,
+    comment: Comment | Selection,
+    form: str,
+    teller: Teller,
 ) -> str:
     """What a turning point did, and what was right; `form` names the sentence, if it fits."""
     sign, language = 1 if white else -1, teller.language
@@ -235,7 +243,7 @@ def _turn(
     return text
 
 
-def _because(comment: Comment, teller: Teller) -> str:
+def _because(comment: Comment | Selection, teller: Teller) -> str:
     """Why the game turned, as a clause."""
     kinds = {type(claim) for claim in comment.claims}
     if AllowsMate in kinds:
@@ -363,7 +371,7 @@ def _counts(
 
 
 def _habit(
-    comments: Sequence[Comment],
+    comments: Sequence[Comment | Selection],
     nodes: Sequence[chess.pgn.ChildNode],
     figures: Figures,
     white: bool,

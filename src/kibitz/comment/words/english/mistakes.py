@@ -28,6 +28,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{other} now mates in {moves}, with {reply} first.",
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
+    "EarlyQueen": (
+        "The queen comes out early, before knights and bishops.",
+        "This brings the queen out before the knights and bishops.",
+    ),
     "Stalemates": ("This is stalemate, and the better game is gone.",),
     "CastlesInto": ("This castles into an attack: {pieces} pieces look at the king's squares.",),
     "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
@@ -90,7 +94,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
 
 # How a mistake changes the game, from one standing of the mover to another.
 TURNS: dict[str, tuple[str, ...]] = {
-    "2.1": ("The win is not so clear any more.", "It makes the win a harder one."),
+    "2.1": ("The win is not so clear any more.", "The win is a harder one now."),
     "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
     "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
     "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),

@@ -112,7 +112,15 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "TradesQueens.king.line": (
         "takes the queens off, with {mover}'s king the more open one: {line}",
     ),
-    "GainsTime.line": ("gains time on {piece}: {line}", "drives away {piece}: {line}"),
+    "PicksUp": ("takes {target}",),
+    "PicksUp.line": ("picks up {target}: {line}",),
+    "PicksUp.for": ("takes {target} for {lost}",),
+    "PicksUp.for.line": ("picks up {target} for {lost}: {line}",),
+    "Queens.line": ("gets a pawn through to promotion: {line}", "queens a pawn: {line}"),
+    "GainsTime.line": (
+        "comes to attack {piece}, which has to move: {line}",
+        "goes on to hit {piece}: {line}",
+    ),
     "LeavesPassed": ("leaves {mover} with a passed pawn on {square} in the line that follows",),
     "LeavesPassed.line": (
         "leaves {mover} with a passed pawn on {square}: {line}",
@@ -367,7 +375,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("opens the {file}-file against the king in the centre",),
     "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
-    "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
+    "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads
     "Continues": ("is likely to be followed by {line}", "should lead to {line}"),
     "Leaves.2": ("leaves {mover} winning",),

@@ -32,6 +32,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Jetzt ist {reply} möglich.",
         "Das läuft in {reply} hinein.",
     ),
+    "EarlyQueen": (
+        "Die Dame kommt früh heraus, vor den Springern und Läufern.",
+        "Das bringt die Dame vor den Springern und Läufern ins Spiel.",
+    ),
     "Stalemates": ("Das ist patt, und der Vorteil ist dahin.",),
     "CastlesInto": (
         "Das rochiert in einen Angriff hinein: {pieces} Figuren zielen auf Felder um den König.",
@@ -65,8 +69,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{mover} hätte {step} spielen können.",
     ),
     "Better.chance.why": (
-        "{mover} verpasste {step}, und das {why}.",
-        "{mover} hätte {step} spielen können, denn das {why}.",
+        "{mover} verpasste {step}: Das {why}.",
+        "{mover} hätte {step} spielen können: Das {why}.",
         "{step} war möglich: Das {why}.",
     ),
     "Better.later": (
@@ -83,7 +87,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Besser war {step}, denn das {why}.",
         "Richtig war {step}, denn das {why}.",
         "Besser war {step}: Das {why}.",
-        "{mover} hatte {step}, und das {why}.",
+        "{mover} hatte {step}: Das {why}.",
     ),
     "MissesMate": (
         "{step} hätte in {moves} mattgesetzt.",

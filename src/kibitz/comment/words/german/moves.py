@@ -158,7 +158,12 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "TradesQueens.king.line": (
         "tauscht die Damen, wobei der {mover:weiße} König offener steht: {line}",
     ),
-    "GainsTime.line": ("gewinnt Zeit durch Angriff auf {piece:den}: {line}",),
+    "PicksUp": ("nimmt {target:den}",),
+    "PicksUp.line": ("holt sich {target:den}: {line}",),
+    "PicksUp.for": ("nimmt {target:den} für {lost:den}",),
+    "PicksUp.for.line": ("holt sich {target:den} für {lost:den}: {line}",),
+    "Queens.line": ("bringt einen Bauern zur Umwandlung: {line}",),
+    "GainsTime.line": ("greift danach {piece:den} an: {line}",),
     "LeavesPassed": ("gibt {mover} in der Folge einen Freibauern auf {square}",),
     "LeavesPassed.line": ("gibt {mover} einen Freibauern auf {square}: {line}",),
     "Invades": ("bringt in der Folge einen Turm nach {square}",),
