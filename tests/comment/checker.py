@@ -875,7 +875,7 @@ STANDINGS: list[tuple[str, float, float]] = [
     (r"level now", -0.35, 0.3),
     (r"(?:^\s*|game )is lost now", -1.0, -0.35),
     (r"(?P<side>White|Black) was better", 0.05, 1.0),
-    (r"win is not so clear|win a harder one", 0.0, 0.85),
+    (r"win is not so clear|win is a harder one", 0.0, 0.85),
     (r"(?P<side>White|Black) is not winning|win is gone", -1.0, 0.6),
     (r"keeps the win|keeps (?P<side>White|Black) winning", 0.35, 1.0),
     (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
@@ -1152,12 +1152,31 @@ def values_around(node: chess.pgn.ChildNode) -> frozenset[str]:
     return frozenset(texts)
 
 
+# Another move, its answer, and what that does.
+NEXT_FAILS = re.compile(
+    r"(?:better than|preferred to) (\S+)(, the next best move(?:, which|:)) (\S+) "
+    r"(?:answers: it|then) (.*)"
+)
+
+
+def answered(own: At, fails: re.Match[str]) -> At | None:
+    """The answer to another move as what a statement is about."""
+    board = own.before.copy()
+    board.push_san(fails[1].rpartition(".")[2])
+    before = board.copy()
+    move = board.push_san(fails[3].rpartition(".")[2])
+    return At(before, move, board, played=None)
+
+
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
     """The sentences of a comment with the move each is about, and the clauses of a sentence."""
     own = At(node.parent.board(), node.move, node.board(), values=values_around(node))
     for sentence in sentences(node.comment):
         about = own
         rest = sentence
+        if (fails := NEXT_FAILS.search(sentence)) and (answer := answered(own, fails)):
+            yield sentence, answer, fails[4]
+            sentence = sentence[: fails.start(2)]
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(

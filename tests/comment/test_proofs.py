@@ -110,6 +110,21 @@ DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
 
 # The claim, a move of which it is true, and moves that look alike, of which it is not.
 Figures = tuple[Claim, Scene, list[Scene]]
+
+
+def after_others(answer: str, second: str = "e1d2") -> Scene:
+    """The queen leaves d5; after the second best move the long look expects an answer."""
+    fen = "6k1/2n5/8/3Q4/8/8/8/4K3 w - - 0 1"
+    look = seen(0.9, answer, "d2c3", "g8f7", "c3d4")
+    made = scene(fen, "Qd8+ Kg7 Qxc7+", seen(0.9, "d5d8"), seen(-0.9, "g8g7", "d8c7"))
+    had = replace(seen(0.9, "d5d8"), other=seen(-0.5, second))
+
+    def at(board: chess.Board, _: int) -> Evaluation:
+        return look if board.piece_at(chess.C7) and board.piece_at(chess.D5) else seen(0.0)
+
+    return replace(made, had=had, analysis=seen_by(at))
+
+
 DOWN = "8/2pR4/pp4p1/4k2p/4P2r/P1P2K2/1P6/8 b - - 1 42"
 
 CASES: list[Figures] = [
@@ -539,6 +554,16 @@ CASES: list[Figures] = [
         outlook.BeatsNext(step("c3b5")),
         scene(KNIGHTS, "Nd5", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5"))),
         [scene(KNIGHTS, "Ke2", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5")))],
+    ),
+    # Another answer is expected, or the queen can be kept.
+    (
+        outlook.NextFails(
+            Step(chess.Move.from_uci("e1d2"), "1.Kd2"),
+            Step(chess.Move.from_uci("c7d5"), "1...Nxd5"),
+            (aftermath.PicksUp(unit("Qd5"), (), ""),),
+        ),
+        after_others("c7d5"),
+        [after_others("g8f8"), after_others("c7d5", second="e1f2")],
     ),
     (
         outlook.Scored(-120),

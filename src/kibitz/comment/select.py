@@ -53,6 +53,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **GIVEN,
     **IDEAS,
     outlook.BeatsNext: Weights(0.3, 0.3, 0.3),  # of most moves
+    outlook.NextFails: Weights(0.55, 0.55, 0.55),
 }
 FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
 # The same by the names of finders.

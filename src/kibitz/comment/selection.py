@@ -60,6 +60,10 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         return Selection(tuple(springs(scene)))
     praised = grade is not None and bool(grade.mark)
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
+    if praised and all(kind_of(claim) in EMPTY for claim in chosen):
+        chosen = _next_fails(scene, level) or chosen
+    if tone is Tone.KEEN and not chosen:
+        chosen = _next_fails(scene, level)
     if tone is Tone.KEEN and not chosen:
         chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
@@ -82,6 +86,20 @@ def _is_dull(scene: Scene) -> bool:
     had, has = scene.had, scene.has
     decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
     return takes_back(scene) or decided
+
+
+def _next_fails(scene: Scene, level: Level) -> list[Claim]:
+    """Why the next best move is not as good, where its answer wins something."""
+    if scene.captured is not None and takes_back(scene):
+        return []
+    other = outlook.next_best(scene)
+    if other is None or not other.reply:
+        return []
+    gains = [*_consequences(other.other)]
+    why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
+    steps = (step(scene.before, other.move), step(other.after, other.reply))
+    fails = outlook.NextFails(*steps, tuple(why))
+    return [fails] if why and fails.proved(scene) else []
 
 
 def _beats_next(scene: Scene) -> list[Claim]:
@@ -404,6 +422,7 @@ HARD = (
 )
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
+EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")

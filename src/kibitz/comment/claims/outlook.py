@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
@@ -143,6 +144,36 @@ class BeatsNext(Claim):
             return False
         first = had.line[:1] == (scene.move,) and had.other.line[0] == self.step.move
         return first and had.value > had.other.value
+
+
+@dataclass(frozen=True)
+class NextFails(Claim):
+    """The move that comes next to the best one, its answer, and what that does."""
+
+    step: Step
+    reply: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """A long look after the next best move has the answer, and is worse for the mover."""
+        other, beats = next_best(scene), BeatsNext(self.step)
+        if other is None or other.has is None or other.reply != self.reply.move:
+            return False
+        worse = scene.has is not None and other.has.value > scene.has.value
+        return worse and beats.proved(scene) and all(why.proved(other.other) for why in self.why)
+
+
+def next_best(scene: Scene) -> Scene | None:
+    """The second best move as a scene, as a long look after it sees it, if there is one."""
+    had = scene.had
+    if had is None or had.other is None or not had.other.line or had.line[:1] != (scene.move,):
+        return None
+    move = had.other.line[0]
+    look = scene.analysis.deeper(played(scene.before, move), LAST_LOOK)
+    if look is None or not look.line:
+        return None
+    made = (scene.before, move, look.line, scene.analysis, scene.last, scene.last_took)
+    return Scene(*made, has=look)
 
 
 @dataclass(frozen=True)

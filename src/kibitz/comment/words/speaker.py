@@ -12,7 +12,7 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.outlook import NextFails, mark_of, next_best
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
 from kibitz.comment.select import FEATURE_WEIGHTS, MUST_PAY, Level, Memory, kind_of
@@ -172,6 +172,9 @@ class Speaker:
         texts, verb = self._forms(claim, scene), unlike.partition(" ")[0]
         texts = tuple(text for text in texts if text.split()[0] != verb) or texts
         slots = claim_slots(claim, scene, self.language)
+        if isinstance(claim, NextFails):
+            other = next_best(scene)
+            slots["why"] = "" if other is None else self._which(other.other, claim.why)
         return self._varied(claim_key(claim, scene), texts).format(**slots)
 
     def _varied(self, key: str, texts: Sequence[str]) -> str:
