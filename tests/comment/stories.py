@@ -126,12 +126,12 @@ LOOSE = {
 TURNS: list[tuple[str, Limits, Limits]] = [
     (EDGE, ANY, ANY),
     (r"back into the game|made the win harder", WINNING, AHEAD),
-    (r"a win slip|threw a win|was winning until", WINNING, EVEN),
+    (r"a win slip|threw a win|win was gone after", WINNING, EVEN),
     (r"turned the game round|turned a win into", WINNING, DOWN),
-    (r"advantage was gone|advantage back|was better until", AHEAD, EVEN),
+    (r"advantage was gone|advantage back|let it slip", AHEAD, EVEN),
     (r"the better game into|handed the game", AHEAD, DOWN),
     (r"the better game$|was better$|upper hand after", EVEN, BEHIND),
-    (r"cost \w+ a level|level position|held the balance until", EVEN, LOST),
+    (r"cost \w+ a level|level position|lost the balance", EVEN, LOST),
     (r"a lost one|lost the game's thread", BEHIND, LOST),
     (r"decisive mistake|decided the game", NOT_LOST, LOST),
 ]

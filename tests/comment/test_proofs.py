@@ -125,6 +125,7 @@ def after_others(answer: str, second: str = "e1d2") -> Scene:
     return replace(made, had=had, analysis=seen_by(at))
 
 
+RUNNER = "6rk/4n1pp/q2pPp2/4p2N/1p2P1Q1/7P/6P1/2R4K b - - 5 30"
 DOWN = "8/2pR4/pp4p1/4k2p/4P2r/P1P2K2/1P6/8 b - - 1 42"
 
 CASES: list[Figures] = [
@@ -697,11 +698,12 @@ CASES: list[Figures] = [
             scene("7k/8/P7/8/8/8/8/4K3 w - - 0 1", "a7 Kg7 Ke2 Kf6 Ke3"),
         ],
     ),
-    # The queen takes something as it goes, or stays.
+    # The queen comes to where it is attacked, takes something as it goes, or stays.
     (
-        aftermath.GainsTime(unit("Qe5"), "12.Qxe5 Bd6"),
-        scene(HUNTED, "dxe5 Qxe5 Bd6 Qg5 O-O O-O Qc7 Qh4 b4"),
+        aftermath.GainsTime(unit("Rc1"), "31.Kh2 b2"),
+        scene(RUNNER, "b3 Kh2 b2 Rb1 Qa1"),
         [
+            scene(HUNTED, "dxe5 Qxe5 Bd6 Qg5 O-O O-O Qc7 Qh4 b4"),
             scene(HUNTED, "dxe5 Qxe5 Bd6 Qxe6+ fxe6 Bxe6 Qe7"),
             scene(HUNTED, "dxe5 Qxe5 Be7 O-O O-O Rd1 Qb6"),
         ],

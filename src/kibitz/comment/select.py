@@ -85,6 +85,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "Deflects Attracts Clears",
+        "OnlyGood OnlyMove quiet_only",
         "OnlyGood OnlyMove GivesUp Mates MateIn MatesLater",
         "MateIn MatesLater Mates Draws Wins Nets ComesOut Runs OpensUp Uncastles Castles "
         "TradesQueens LeavesPassed Invades GainsTime DrivesOut",

@@ -165,6 +165,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         reply, better = _telling(reply, scene), _telling(better, scene)
         if _costs_much(scene):  # which nothing slight brings about
             reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
+    if _costs_much(scene):
+        reply = [claim for claim in reply if kind_of(claim) not in PAWNS]
     if any(isinstance(claim, SOLID) for claim in better) and all(map(_is_lasting, reply)):
         reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
@@ -278,9 +280,15 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         return []
     more = [claim for claim in _consequences(scene.other) if _is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
-    if scene.had is not None and scene.instead.reply == scene.reply:  # whatever is played
-        claims = [claim for claim in claims if not claim.proved(scene.instead.other)]
+    if scene.had is not None and scene.had.line[:1] not in ((), (scene.move,)):
+        theirs = [*_moves_of(scene.instead.other)] if scene.instead.reply else []
+        claims = [claim for claim in claims if not _is_there_too(claim, theirs)]
     return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
+
+
+def _is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
+    """Whether a reason without a gain holds in the line of the better move as well."""
+    return not isinstance(claim, SOLID) and any(claim.proved(move) for move in moves)
 
 
 def _consequences(scene: Scene) -> Iterator[Claim]:
@@ -304,7 +312,8 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
     if scene.had is None or isinstance(claim, (outcomes.TakesBack, outcomes.Castles)):
         return False
     if isinstance(claim, outcomes.Draws):
-        return scene.had.value >= BETTER
+        level = scene.has is not None and abs(scene.has.value) < BETTER
+        return level and scene.had.value >= BETTER
     best = scene.had.line[:1]
     if best in ((), (scene.move,)):
         return True
@@ -396,9 +405,11 @@ def _is_missed(claim: Claim, scene: Scene) -> bool:
         return False
     match claim:
         case aftermath.PicksUp():
-            return not _falls(scene, claim)
+            took = scene.captured is not None and scene.captured == claim.target
+            return not (took or _falls(scene, claim))
         case outcomes.Draws():
-            return scene.has.value >= BETTER
+            level = scene.had is not None and abs(scene.had.value) < BETTER
+            return level and scene.has.value >= BETTER
         case outcomes.ComesOut():
             ends = (outcomes.positions(line)[-1] for line in (scene.instead, _refuted(scene)))
             best, made = (balance(board, scene.mover) for board in ends)
@@ -421,7 +432,12 @@ HARD = (
     *(fault.CastlesInto, aftermath.PicksUp, aftermath.Queens),
 )
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
-FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
+FORCING = (
+    "chases",
+    "attacks_loose",
+    "attacks_two",
+    "connected_passed",
+)  # what asks for an answer at once
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
@@ -430,6 +446,7 @@ SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack"),
 )
+PAWNS = ("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns")  # the same in all phases
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced

@@ -24,6 +24,7 @@ from kibitz.comment.claims.outcomes import (
     told,
 )
 from kibitz.comment.facts import (
+    WORTH,
     Scene,
     Unit,
     balance,
@@ -69,11 +70,17 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         took = captured_by(boards[plies], moves[plies])
         if took is None or not stands(scene.before, took) or moves[plies].promotion:
             continue
+        if back and not plies:
+            continue  # which only takes back
+        if scene.last_took is not None and not back and took.worth < WORTH[scene.last_took]:
+            continue  # more was lost
         end = plies + 1  # of what is taken on this square
         while end < len(moves) and moves[end].to_square == took.square:
             end += 1
         later = min(end + (end - plies) % 2, len(boards) - 1)  # after the answer
-        if balance(boards[later], white) - had < (1 if took.kind == chess.PAWN else PIECE):
+        least = 1 if took.kind == chess.PAWN else PIECE
+        ends = boards[later : later + 1 if took.kind == chess.PAWN else later + 3 : 2]
+        if any(balance(board, white) - had < least for board in ends):
             continue
         theirs, own = (gone(boards[plies], boards[end], side) for side in (not white, white))
         if theirs is None or own is None or listed(theirs - own) != (took.kind,):
@@ -131,7 +138,7 @@ def gained_time(scene: Scene) -> list[GainsTime]:
             continue
         seen = target.square in board.attacks(by.square)
         cheap = by.worth < target.worth or not is_defended(board, target.square)
-        new = target.square not in before.attacks(move.from_square)
+        new = target.square not in before.attacks(move.from_square) and stands(scene.after, target)
         near = plies == 2 or target.kind == chess.QUEEN
         if (
             near

@@ -17,7 +17,16 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.features import MINOR, Kinds
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, keeps_more, listed
-from kibitz.comment.facts import Scene, Unit, balance, files_beside, is_passed, played, units
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    balance,
+    captured_by,
+    files_beside,
+    is_passed,
+    played,
+    units,
+)
 from kibitz.comment.judge import WON
 
 LONGEST = 13  # plies of a line, the move itself included
@@ -25,6 +34,7 @@ SHOWN = 7  # plies of it that are shown
 FAR = 9  # plies that are shown where they lead to as much as this
 FAR_GAIN = 3  # pawns' worth
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
+SOON = 4  # plies of it within which a side castles soon
 SHELTER = 2  # ranks before a king in which pawns shelter it
 MORE_OPEN = 2  # pawns missing before a king more than before the other
 NEARLY = 2  # squares that a pawn that runs has left to go
@@ -119,9 +129,16 @@ def outcome(scene: Scene) -> list[ComesOut]:
         common = theirs & own
         won, lost = _without_trade(listed(theirs - common), listed(own - common))
         worth = sum(map(_centipawns, won)) - sum(map(_centipawns, lost))
-        if len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
+        taken = {captured_by(board, move) for board, move in _own(boards[:plies], scene)}
+        seen = set(won) <= {piece.kind for piece in taken if piece is not None}
+        if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
             return [ComesOut(won, lost, line)]
     return [ComesOut((), (), line)] if gain >= LEAST_UNNAMED else []
+
+
+def _own(boards: list[chess.Board], scene: Scene) -> list[tuple[chess.Board, chess.Move]]:
+    """Positions of the course in which the mover has the turn, and its moves."""
+    return [*zip(boards, course(scene), strict=False)][::2]
 
 
 def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
@@ -256,7 +273,8 @@ def opens_up(scene: Scene) -> list[OpensUp]:
         queens = board.pieces_mask(chess.QUEEN, scene.mover)
         lasts = all(exposure(later, other) >= had + 2 for later in boards[plies:])
         if queens and lasts and plies < len(boards) - 1 and _attackers(boards[-1], other) >= 2:
-            return [OpensUp(told(scene, plies))]
+            line = told(scene, plies)
+            return [OpensUp(line)] if line or plies == 1 else []
     return []
 
 
@@ -364,7 +382,7 @@ def without_queens(scene: Scene) -> list[TradesQueens]:
         return []
     plies = next(number for number, board in enumerate(boards) if not board.queens)
     line = told(scene, plies)
-    return [TradesQueens(line, not won)] if won or line else []
+    return [TradesQueens(line, not won)] if line else []
 
 
 @dataclass(frozen=True)
@@ -382,7 +400,7 @@ def castled(scene: Scene) -> list[Castles]:
     """Whether the mover castles soon."""
     boards = all_positions(scene)
     for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
-        if 1 < plies <= SHOWN and board.turn == scene.mover and board.is_castling(move):
+        if 1 < plies <= SOON and board.turn == scene.mover and board.is_castling(move):
             return [Castles(told(scene, plies))]
     return []
 

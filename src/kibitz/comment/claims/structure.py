@@ -206,6 +206,24 @@ def attacks_loose(scene: Scene) -> Iterator[Feature]:
             yield Feature(attacks_loose, scene.mover, (loose,))
 
 
+def attacks_two(scene: Scene) -> Iterator[Feature]:
+    """A safe piece comes to attack two others, each worth more than it or guarded by nothing."""
+    if not _is_quiet(scene) or scene.piece.kind == chess.KING:
+        return
+    board, had = scene.after, scene.before.attacks(scene.move.from_square)
+    targets = [
+        piece
+        for piece in units(board, not scene.mover)
+        if piece.square in board.attacks(scene.landed)
+        and piece.kind != chess.KING
+        and (piece.worth > scene.piece.worth or not is_defended(board, piece.square))
+    ]
+    targets.sort(key=lambda piece: -piece.worth)
+    new = any(piece.square not in had for piece in targets[:2])
+    if len(targets) > 1 and new and targets[0].kind != chess.PAWN:
+        yield Feature(attacks_two, scene.mover, tuple(targets[:2]))
+
+
 def guards(scene: Scene) -> Iterator[Feature]:
     """What was attacked and not guarded is guarded by the piece that moves."""
     if not _is_quiet(scene) or scene.before.is_check():
@@ -320,6 +338,7 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
 
 PIECE_FINDERS: dict[Finder, Weights] = {
     attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
+    attacks_two: Weights(0.61, 0.61, 0.61, sharp=True, like="Fork Threatens chases attacks_loose"),
     guards: Weights(0.5, 0.44, 0.3),
     steps_away: Weights(0.48, 0.3, 0.2),
     offers_trade: Weights(0.48, 0.5, 0.48, like="chases GivesUp"),

@@ -301,6 +301,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "reaches_ending.23": ("leaves {mover} with a knight against a bishop",),
     "reaches_ending.32": ("leaves {mover} with a bishop against a knight",),
     "imbalance": ("leaves {side} with {has} against {against}",),
+    "attacks_two": ("attacks both {piece} and {by}", "hits {piece} and {by} at once"),
     "attacks_loose": (
         "attacks {piece}, which nothing guards",
         "turns on {piece}, which is not guarded",

@@ -19,7 +19,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "2.0": (
         "With {move}{why} {mover} let a win slip.",
         "{move}{why} threw a win away.",
-        "{mover} was winning until {move}{why}.",
+        "The win was gone after {move}{why}.",
     ),
     "2.-1": (
         "{mover} was winning, but {move}{why} turned the game round.",
@@ -32,7 +32,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "1.0": (
         "{mover}'s advantage was gone after {move}{why}.",
         "{move}{why} gave {mover}'s advantage back.",
-        "{mover} was better until {move}{why}.",
+        "{mover} was better and, with {move}{why}, let it slip.",
     ),
     "1.-1": ("{move}{why} turned the better game into the worse one for {mover}.",),
     "1.-2": (
@@ -47,7 +47,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "0.-2": (
         "{move}{why} cost {mover} a level game.",
         "In a level position {mover} went wrong with {move}{why}.",
-        "{mover} held the balance until {move}{why}.",
+        "{mover} lost the balance with {move}{why}.",
     ),
     "-1.-2": (
         "{move}{why} made a difficult position a lost one.",

@@ -368,6 +368,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "reaches_ending.23": ("führt {mover} in ein Endspiel mit Springer gegen Läufer",),
     "reaches_ending.32": ("führt {mover} in ein Endspiel mit Läufer gegen Springer",),
     "imbalance": ("gibt {side} {has:den} gegen {against:den}",),
+    "attacks_two": ("greift {piece:den} und {by:den} zugleich an",),
     "attacks_loose": (
         "greift {piece:den} an, {piece:welchen} nichts deckt",
         "nimmt {piece:den} aufs Korn, {piece:welcher} ungedeckt ist",

@@ -22,7 +22,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "2.0": (
         "Mit {move}{why} ließ {mover} den Gewinn aus.",
         "{move}{why} warf den Gewinn weg.",
-        "{mover} stand auf Gewinn, bis {move}{why} ihn verdarb.",
+        "Nach {move}{why} war der Gewinn dahin.",
     ),
     "2.-1": (
         "{mover} stand auf Gewinn, aber {move}{why} drehte die Partie.",
@@ -35,7 +35,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "1.0": (
         "Nach {move}{why} war der {mover:weiße} Vorteil dahin.",
         "{move}{why} gab den {mover:weißen} Vorteil zurück.",
-        "{mover} stand besser, bis {move}{why} alles ausglich.",
+        "{mover} stand besser, doch {move}{why} glich alles aus.",
     ),
     "1.-1": ("{move}{why} machte für {mover} aus der besseren Stellung die schlechtere.",),
     "1.-2": (
@@ -50,7 +50,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "0.-2": (
         "{move}{why} kostete {mover} die ausgeglichene Stellung.",
         "In ausgeglichener Stellung griff {mover} mit {move}{why} fehl.",
-        "{mover} hielt das Gleichgewicht bis {move}{why}.",
+        "{mover} verlor mit {move}{why} das Gleichgewicht.",
     ),
     "-1.-2": (
         "{move}{why} machte aus einer schwierigen Stellung eine verlorene.",
