@@ -1176,7 +1176,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         rest = sentence
         if (fails := NEXT_FAILS.search(sentence)) and (answer := answered(own, fails)):
             yield sentence, answer, fails[4]
-            sentence = sentence[: fails.start(2)]
+            rest = sentence = sentence[: fails.start(2)]
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(

@@ -103,6 +103,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "PawnEnding QueensLeave trades_ahead imbalance",
         "Wins Nets Threatens chases",
         "Fails GivesUp Poisons",
+        "GivesUp PicksUp",
         "ThreatensMate Threatens Wins Nets MateIn MatesLater quiet_killer chases",
         "Seventh TakesFile doubled_rooks",
         "Seventh Invades",

@@ -117,7 +117,7 @@ def _praise(scene: Scene) -> Grade | None:
     if gives is not None and any(kind > chess.PAWN for kind in gives.lost):
         if best and gives.aim in BOLD:
             return Grade.BRILLIANT
-        return Grade.INTERESTING
+        return Grade.GREAT if _is_only(scene) else Grade.INTERESTING
     return Grade.GREAT if _is_only(scene) and not _is_obvious(scene) else None
 
 
