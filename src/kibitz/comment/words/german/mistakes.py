@@ -71,7 +71,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Better.chance.why": (
         "{mover} verpasste {step}: Das {why}.",
         "{mover} hätte {step} spielen können: Das {why}.",
-        "{step} war möglich: Das {why}.",
+        "{step} war möglich und {why}.",
     ),
     "Better.later": (
         "Besser war {line}, denn das {why}.",
