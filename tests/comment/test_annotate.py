@@ -296,6 +296,27 @@ def test_what_a_bad_move_had_is_seen_by_several_looks(
     assert label(*views) is mark
 
 
+def test_a_long_look_that_the_expected_move_refutes_is_corrected() -> None:
+    board, made = chess.Board(), [chess.Move.from_uci(uci) for uci in ("a2a3", "h7h6")]
+    boards = [board.copy()]
+    for move in made:
+        board.push(move)
+        boards.append(board.copy())
+    best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("g8f6")
+
+    class Fake(Searches):
+        def see(self, board: chess.Board, limits: Limits) -> Evaluation:
+            if board.fen() == boards[2].fen():
+                return view_of(-0.7, (chess.Move.from_uci("a3a4"),))
+            if board.fen() == boards[1].fen():  # by a short look, by longer ones
+                return view_of(0.5 if limits.nodes == 100 else 0.0, (made[1],))
+            return view_of(0.0, (best if board.turn else nothing,))
+
+    with Engine("material", hash=16) as engine:
+        views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
+    assert [round(view.value, 1) for view in views] == [0.0, 0.7, -0.7]
+
+
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:
     source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
     broken = '[Event "?"]\n[Variant "Atomic"]\n\n1. e4 e5 *\n'

@@ -17,7 +17,7 @@ from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
 from kibitz.comment.judge import DECIDED, Evaluation, Label
-from kibitz.comment.select import LEVELS, Memory, is_confirmed, pays, worth_saying
+from kibitz.comment.select import LEVELS, Memory, is_confirmed, kind_of, pays, worth_saying
 from kibitz.comment.selection import REST, Selection, Tone, remember, select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.comment.words.story import Figures
@@ -260,6 +260,20 @@ def views(value: float) -> tuple[Evaluation, Evaluation]:
     """What a search sees before a move and after it, as the mover and as the other side see it."""
     line = chess.Move.from_uci("d1f3")
     return Evaluation(Score("cp", 0), value, (line,)), Evaluation(Score("cp", 0), -value, ())
+
+
+@pytest.mark.parametrize(("best", "said"), [("a3 Nc2 Rc1 Nd4", False), ("a3 Kg7 Kg2 Kf6", True)])
+def test_what_the_better_move_allows_as_well_is_no_reason(best: str, said: bool) -> None:
+    made = scene(UNSEARCHED, KNIGHT, "h3", "Nc2", "Rc1", "Nd4", "Kg2")
+    line = tuple(scene(UNSEARCHED, KNIGHT, *best.split()).follow)
+    had = Evaluation(Score("cp", 300), 0.5, (chess.Move.from_uci("a2a3"), *line))
+    has = Evaluation(Score("cp", -30), -0.1, made.follow)
+    made = replace(made, had=had, has=replace(has, value=0.1))
+    reply = [kind_of(claim) for claim in select(made, Memory(), "club").reply]
+    assert ("chases" in reply) is said
+
+
+KNIGHT = "6k1/8/8/8/1n6/8/P6P/R5K1 w - - 0 1"
 
 
 @pytest.mark.parametrize("value", [0.0, 0.95])

@@ -653,12 +653,13 @@ CASES: list[Figures] = [
         scene("8/6k1/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kf7 Kd2 Ke7 Kd3"),
         [scene("4k3/8/1P6/8/8/8/8/4K3 w - - 0 1", "b7 Kd7 Kd2 Kc7 Kc3")],
     ),
-    # The king moves out of check, or castles, or only a rook moves.
+    # It castles, or might have before the check; only a rook moves.
     (
         outcomes.Uncastles("1...Kf7"),
         scene(RIGHTS, "Qe4+ Kf7 Qf3+ Ke7 Kd2 Rhb8"),
         [
             scene(RIGHTS, "Qd3 O-O Kd2 Rab8"),
+            scene(RIGHTS, "Qd3 Rab8 Qe4+ Kf7 Qf3+ Ke7 Kd2 Rhd8"),
             scene(RIGHTS.replace("kq", "-"), "Qe4+ Kf7"),
             scene(RIGHTS.replace("kq", "q"), "Qd3 Rab8 Kd2 Rf8"),
         ],
