@@ -55,7 +55,7 @@ class PicksUp(Claim):
     def proved(self, scene: Scene) -> bool:
         """After the answer to the capture the mover is still ahead of what it had before.
 
-        It is a piece that has not moved; what it costs is told.
+        The piece is taken where it stood before the move; `lost` names what was given for it.
         """
         return self in picked_up(scene)
 
