@@ -125,7 +125,7 @@ LOOSE = {
 }
 TURNS: list[tuple[str, Limits, Limits]] = [
     (EDGE, ANY, ANY),
-    (r"back into the game|made the win harder", WINNING, AHEAD),
+    (r"win was in doubt after|made the win harder", WINNING, AHEAD),
     (r"a win slip|threw a win|win was gone after", WINNING, EVEN),
     (r"turned the game round|turned a win into", WINNING, DOWN),
     (r"advantage was gone|advantage back|let it slip", AHEAD, EVEN),
@@ -136,6 +136,7 @@ TURNS: list[tuple[str, Limits, Limits]] = [
     (r"decisive mistake|decided the game", NOT_LOST, LOST),
 ]
 KEPT = {"kept the win": WINNING, "kept the better": AHEAD, "held the": EVEN, "in the game": BEHIND}
+KEPT["mated by force"] = WINNING
 
 
 def turned(one: Turn) -> bool:
@@ -148,12 +149,23 @@ def turned(one: Turn) -> bool:
         return tale.of(side, ply) <= BETTER + ROUNDED and min(later) >= BETTER - ROUNDED
     if re.search(r"found|changed the game", one.text):
         return has - had >= SWING - ROUNDED
+    if re.search("the score (went )?from", one.text):
+        return scores_told(one)
     if "Nothing cost" in one.text or "'s worst was" in one.text:
         return costliest(one) and ("White" in one.text) == white
     return all(
         least - ROUNDED <= value <= most + ROUNDED
         for value, (least, most) in zip((had, has), limits_of(one.text), strict=True)
     )
+
+
+def scores_told(one: Turn) -> bool:
+    """The scores before and after the move are those of the marks, in pawns."""
+    texts = re.findall("[+\N{MINUS SIGN}]\\d+\\.\\d+", one.text)
+    told = [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
+    marks = one.tale.values[one.ply : one.ply + 2]
+    values = [chance(chess.engine.Cp(round(100 * pawns))) for pawns in told]
+    return all(abs(had - has) <= ROUNDED for had, has in zip(values, marks, strict=True))
 
 
 def costliest(one: Turn) -> bool:

@@ -46,6 +46,9 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("opposition", "8/3k4/8/4P3/2K5/8/8/8 w - - 0 1", ["Kd5"]),
     ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
     ("attacks_two", "4k3/8/8/n1n5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
+    ("presses", "3qk3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
+    # The rook stands behind its own queen on the file.
+    ("presses", "3qk3/6p1/5n2/6B1/8/5Q2/8/4K2R w - - 0 1", ["Rf1"]),
     ("guards", "4k3/8/8/3n4/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
     ("steps_away", "4k3/8/8/3p4/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
     ("offers_trade", "3qk3/8/8/8/8/2P5/8/2Q1K3 w - - 0 1", ["Qd2"]),
@@ -98,6 +101,9 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e6"]),
     ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", ["Bf3"]),
     ("attacks_two", "4k3/8/8/n1p5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
+    # A pawn guards the knight enough; it is not pinned.
+    ("presses", "3qk3/6p1/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
+    ("presses", "2q1k3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
     ("steps_away", "4k3/8/8/8/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
     ("offers_trade", "3qk3/8/8/8/8/8/8/2Q1K3 w - - 0 1", ["Qa1"]),

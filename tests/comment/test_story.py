@@ -77,7 +77,12 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
         ([*LEVEL, -1.2, -1.2, 0.0], '[Result "1/2-1/2"]', "draw", "balance never"),
         ([*LEVEL, 0.0, 2.1, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse one"),
         ([*LEVEL, 0.0, 6.0, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse game"),
-        ([*LEVEL, *[0.0, 2.1, -1.3, -1.4, -2.2]], '[Result "0-1"]', "Black", "in small steps"),
+        (
+            [*LEVEL, *[0.0, 6.0, 0.0, 0.0, -1.3, -1.4, -2.2]],
+            '[Result "0-1"]',
+            "Black",
+            "in small steps",
+        ),
         (
             [*LEVEL, 0.0, -1.31],
             '[Result "1-0"]\n[Termination "Black resigned"]',

@@ -153,6 +153,14 @@ class Scene:
         return self.follow[0] if self.follow else None
 
     @property
+    def value(self) -> float | None:
+        """What the move is worth to whoever makes it, in [-1, 1]; None if no search has told."""
+        if self.has is not None:
+            return -self.has.value
+        expected = self.had is not None and self.had.line[:1] == (self.move,)
+        return self.had.value if self.had is not None and expected else None
+
+    @property
     def next(self) -> chess.Move | None:
         """The mover's next move."""
         return self.follow[1] if len(self.follow) > 1 else None

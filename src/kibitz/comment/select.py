@@ -37,7 +37,7 @@ from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, Unit, balance, captured_by, is_unsafe, phase
-from kibitz.comment.force import SURE_MATE
+from kibitz.comment.force import SURE_MATE, loss_on
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
@@ -114,6 +114,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "strikes escape_square",
         "heads_for chases",
         "Parries chases guards steps_away unpins",
+        "Pins HitsAgain chases",
         "steps_away Threatens attacks_loose",
         "attacks_loose Threatens chases Traps",
         "gains_space Outpost strikes backs_up",
@@ -183,8 +184,8 @@ def ranked(
     `soft` lets slight ones pass, too, and plans in a position full of tactics.
     """
     least, claims = SOFT if soft else LEAST[level], [*claims]
-    if any(isinstance(claim, aftermath.PicksUp) and claim.target.worth > 1 for claim in claims):
-        claims = [claim for claim in claims if not _is_unnamed(claim)]
+    if any(map(_is_named, claims)):
+        claims = [claim for claim in claims if not (is_unnamed(claim) or _is_won_back(claim))]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda entry: (-entry[0], entry[1]),
@@ -204,7 +205,18 @@ def ranked(
     return chosen
 
 
-def _is_unnamed(claim: Claim) -> bool:
+def _is_named(claim: Claim) -> bool:
+    """Whether a claim is of a piece that falls."""
+    picks = isinstance(claim, aftermath.PicksUp) and claim.target.worth > 1
+    return picks or isinstance(claim, tactic.Traps)
+
+
+def _is_won_back(claim: Claim) -> bool:
+    """Whether a claim is of a gain that makes up for a loss: what falls says more."""
+    return isinstance(claim, outcomes.ComesOut) and claim.back
+
+
+def is_unnamed(claim: Claim) -> bool:
     """Whether a claim is of a gain, and does not say of what."""
     return isinstance(claim, (merit.Wins, outcomes.ComesOut)) and not claim.won
 
@@ -245,7 +257,7 @@ def _targets(claim: Claim) -> set[int]:
     match claim:
         case tactic.Fork(targets=targets):
             return {target.square for target in targets}
-        case tactic.Skewers(behind=target) | tactic.Traps(piece=target):
+        case tactic.Skewers(behind=target) | tactic.Traps(piece=target) | tactic.Pins(target):
             return {target.square}
         case tactic.Deflects(target=Unit() as target):
             return {target.square}
@@ -347,9 +359,7 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
 
 def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = False) -> bool:
     """Whether a claim that is true is about this move."""
-    quiet = isinstance(claim, Feature) and not FEATURE_WEIGHTS[claim.name].sharp
-    lasting = quiet or type(claim).__module__ == changed.__name__
-    if lasting and phase(scene.after) != "endgame":
+    if is_lasting(claim) and phase(scene.after) != "endgame":
         if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
             return False
         if not (soft or _is_urgent(claim, scene)) and is_sharp(scene):
@@ -364,10 +374,12 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):
-        return claim.spared == scene.piece
+        spared = claim.spared == scene.piece
+        return spared and not loss_on(scene.after, scene.landed)
     if isinstance(claim, tactic.Pins):
         is_safe = not is_unsafe(scene.after, claim.by.square)
-        return is_safe and claim.to.kind == chess.KING and claim.piece.kind != chess.PAWN
+        held = claim.to.kind == chess.KING or soft or _pays(claim, scene)
+        return is_safe and held and claim.piece.kind != chess.PAWN
     if isinstance(claim, merit.Threatens):
         if scene.has is not None and scene.has.value >= HOPELESS:
             return False
@@ -381,6 +393,12 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def is_lasting(claim: Claim) -> bool:
+    """Whether a claim is of what stays, as structure does, and not of what happens at once."""
+    quiet = isinstance(claim, Feature) and not FEATURE_WEIGHTS[claim.name].sharp
+    return quiet or type(claim).__module__ == changed.__name__
 
 
 def _is_heeded(scene: Scene, target: Unit | None) -> bool:

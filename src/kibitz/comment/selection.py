@@ -13,6 +13,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
@@ -24,6 +25,8 @@ from kibitz.comment.select import (
     ALONE,
     Level,
     Memory,
+    is_lasting,
+    is_unnamed,
     kind_of,
     reasons,
     takes_back,
@@ -137,10 +140,8 @@ def said_of_reply(chosen: Selection) -> Iterator[Claim]:
     """The claims about the refutation that are printed; others may be said when it is played."""
     for cause in chosen.claims:
         match cause:
-            case fault.Allows(why=why):
+            case fault.Allows(why=why) | fault.Overlooks(why=why):
                 yield from why
-            case fault.Overlooks(why=why):
-                yield from why[:1]
             case fault.EnPrise() | fault.Abandons():  # which name what is taken
                 yield from (claim for claim in chosen.reply if isinstance(claim, GAINS))
 
@@ -165,9 +166,12 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         reply, better = _telling(reply, scene), _telling(better, scene)
         if _costs_much(scene):  # which nothing slight brings about
             reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
+            better = [claim for claim in better if kind_of(claim) not in {*SLIGHT} - {*SAVES}]
     if _costs_much(scene):
-        reply = [claim for claim in reply if kind_of(claim) not in PAWNS]
-    if any(isinstance(claim, SOLID) for claim in better) and all(map(_is_lasting, reply)):
+        reply, better = (
+            [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
+        )
+    if any(isinstance(claim, SOLID) for claim in better) and all(map(_leaves, reply)):
         reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
     if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
@@ -184,14 +188,15 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     if mark_of(scene) is not Label.INACCURACY and (unsaid or not _are_explained(causes, lines)):
         causes, lines = _further(scene, causes, lines, level)
-        if not _are_explained(causes, lines) and fault.EarlyQueen().proved(scene):
-            causes = [fault.EarlyQueen()]
+    early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
+    if early and fault.EarlyQueen().proved(scene):
+        causes = [fault.EarlyQueen()]
     explained = any(_explains(cause) for cause in causes[:1])
     if explained and not (solid or mark_of(scene) is Label.BLUNDER):
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
     elif solid and any(_explains(line) for line in lines):
-        causes = [cause for cause in causes if _explains(cause)]  # what was missed says it all
+        causes = [cause for cause in causes if _is_weighty(cause)]  # what was missed says it all
     mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):
         decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
@@ -209,7 +214,7 @@ def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
 
 def _is_bare(cause: Claim) -> bool:
     """Whether a cause says that the reply was a threat already, and not of what."""
-    return isinstance(cause, fault.Overlooks) and not cause.why
+    return isinstance(cause, fault.Overlooks) and all(map(is_unnamed, cause.why))
 
 
 def _further(
@@ -239,7 +244,9 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     theirs = [] if other is None else [*_moves_of(other)]
     for number, scene in enumerate(_moves_of(line)):
         for claim in reasons(scene, level, 1) if number else ():
+            lasting = is_lasting(claim)
             new = kind_of(claim) not in SLIGHT and not any(claim.proved(move) for move in theirs)
+            new = new and not (lasting and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or _ends_apart(line, other)
             if new and apart:
                 return 2 * number, (claim,)
@@ -266,6 +273,13 @@ def _explains(claim: Claim) -> bool:
     return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
 
 
+def _is_weighty(cause: Claim) -> bool:
+    """Whether a cause is more than what the refutation does besides."""
+    if not isinstance(cause, fault.Allows):
+        return True
+    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
+
+
 def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     """The claims that explain a bad move: a plan only where nothing more tangible does."""
     hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
@@ -282,13 +296,19 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     claims = reasons(scene.other, level, most + 1, more)
     if scene.had is not None and scene.had.line[:1] not in ((), (scene.move,)):
         theirs = [*_moves_of(scene.instead.other)] if scene.instead.reply else []
-        claims = [claim for claim in claims if not _is_there_too(claim, theirs)]
+        same = CHASES if scene.instead.reply == scene.reply else ()
+        claims = [
+            claim
+            for claim in claims
+            if isinstance(claim, SOLID)
+            or not (kind_of(claim) in same or _is_there_too(claim, theirs))
+        ]
     return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
 
 
 def _is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
-    """Whether a reason without a gain holds in the line of the better move as well."""
-    return not isinstance(claim, SOLID) and any(claim.proved(move) for move in moves)
+    """Whether a reason holds in the line of the better move as well."""
+    return any(claim.proved(move) for move in moves)
 
 
 def _consequences(scene: Scene) -> Iterator[Claim]:
@@ -298,7 +318,9 @@ def _consequences(scene: Scene) -> Iterator[Claim]:
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
-    """Some reasons, without those that a line would keep apart from the first."""
+    """Some reasons, without those that a line would keep apart from the first; a mate is enough."""
+    if mates := [claim for claim in claims if isinstance(claim, MATES)]:
+        return [*mates[:1]]
     lines = [bool(vars(claim).get("line")) for claim in claims]
     return (
         claims[:1]
@@ -341,10 +363,11 @@ def _is_the_cost(claim: Claim, scene: Scene) -> bool:
                 )
             )
             return castles or end.has_castling_rights(scene.mover)
-    return not (_is_lasting(claim) and scene.instead.reply and _has(scene.instead.other, claim))
+    return not (_leaves(claim) and scene.instead.reply and _has(scene.instead.other, claim))
 
 
-def _is_lasting(claim: Claim) -> bool:
+def _leaves(claim: Claim) -> bool:
+    """Whether a claim is of what a line leaves, and not of what it gains."""
     gains = isinstance(claim, (aftermath.PicksUp, aftermath.Queens))
     return type(claim) in aftermath.WEIGHTS and not gains
 
@@ -418,7 +441,7 @@ def _is_missed(claim: Claim, scene: Scene) -> bool:
             return not outcomes.castled(scene)
         case outcomes.TradesQueens():
             return bool(outcomes.positions(_refuted(scene))[-1].queens)
-    return not (_is_lasting(claim) and _has(scene, claim))
+    return not (_leaves(claim) and _has(scene, claim))
 
 
 def _refuted(scene: Scene) -> Scene:
@@ -436,6 +459,7 @@ FORCING = (
     "chases",
     "attacks_loose",
     "attacks_two",
+    "presses",
     "connected_passed",
 )  # what asks for an answer at once
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
@@ -444,14 +468,21 @@ KEPT = (2, 1, 0)  # standings that a good move keeps
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
 SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
-    *("gains_space", "king_to_centre", "OpensKing", "TakesBack"),
+    *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
+    "Castles",
 )
-PAWNS = ("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns")  # the same in all phases
+SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
+FAINT = (  # the same in all phases
+    *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
+    *("TakesFile", "opens_file", "GainsTime"),
+)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
-CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
+LEAST_OF = {mark: least for least, mark in LIMITS}
+CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
+MATES = (merit.MateIn, outcomes.MatesLater)
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
@@ -460,13 +491,13 @@ SOLID = (
 
 
 def _costs_much(scene: Scene) -> bool:
-    """Whether a move is so much worse than the best one that another engine would say so."""
+    """Whether a move costs as much as a mistake, whatever its mark."""
     if scene.had is None or scene.has is None:
         return False
-    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
+    return scene.had.value + scene.has.value >= LEAST_OF[Label.MISTAKE]
 
 
 def is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
-    return hard or isinstance(claim, HARD)
+    return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import chess
 
@@ -68,7 +69,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
     had, found = reference(scene)[1] if back else balance(scene.before, white), list[PicksUp]()
     for plies in range(0, min(SHOWN, len(boards) - 2), 2):
         took = captured_by(boards[plies], moves[plies])
-        if took is None or not stands(scene.before, took) or moves[plies].promotion:
+        if took is None or not stands(scene.before, took):
             continue
         if back and not plies:
             continue  # which only takes back
@@ -249,6 +250,10 @@ def driven_out(scene: Scene) -> list[DrivesOut]:
     opened = exposure(end, other) > exposure(scene.before, other)
     if not opened or _from_home(scene.before, other) >= OUT:
         return []
+    boards = positions(scene)
+    leaves = (last for last, board in pairwise(boards) if is_out(board) and not is_out(last))
+    if not all(board.is_check() for board in leaves):
+        return []
     return [DrivesOut(king, line) for line in _since(scene, is_out)]
 
 
@@ -280,5 +285,5 @@ WEIGHTS: dict[type[Claim], Weights] = {
     DrivesOut: Weights(0.54, 0.54, 0.52),
     LeavesPassed: Weights(0.52, 0.53, 0.52),
     Invades: Weights(0.5, 0.5, 0.48),
-    GainsTime: Weights(0.46, 0.46, 0.44),
+    GainsTime: Weights(0.36, 0.36, 0.36),
 }

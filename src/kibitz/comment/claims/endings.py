@@ -17,7 +17,7 @@ from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.claims.outcomes import course
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import Scene, Unit, ahead, balance, is_passed, phase, played, unit, units
-from kibitz.comment.judge import BETTER, DECIDED, WON
+from kibitz.comment.judge import BETTER, WON
 
 BEHIND = 2  # pawns' worth from which a stalemate saves something
 FEW = 12  # legal moves of a side that may be in zugzwang
@@ -208,10 +208,10 @@ def simplifies(scene: Scene) -> Iterator[Feature]:
     trades = scene.reply is not None and scene.reply.to_square == scene.landed
     if not (trades and is_pawn_ending(end) and end.pawns) or is_pawn_ending(scene.after):
         return
-    if scene.has is None or scene.has.value > -WON:
+    if scene.value is None or scene.value < WON:
         return
     look = scene.analysis.deeper(scene.after, LAST_LOOK)
-    if look is not None and look.value <= -DECIDED:
+    if look is not None and look.value <= -WON:
         yield Feature(simplifies, scene.mover)
 
 

@@ -9,6 +9,8 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
+from kibitz.comment.claims.endings import simplifies
+from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
     LEAST,
@@ -236,7 +238,8 @@ class Better(Claim):
         bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
         lost = standing(scene.had.value) == -2  # where one move is as good as another
         soon = scene.instead.boards[:4]  # a trade included
-        if any(map(is_pawn_ending, soon)) and scene.had.mate is None:
+        won = any(isinstance(claim, Feature) and claim.find is simplifies for claim in self.why)
+        if any(map(is_pawn_ending, soon)) and scene.had.mate is None and not won:
             return False  # which hangs on a tempo
         return (
             bad
@@ -365,9 +368,8 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     yield CastlesInto(len(near_king(scene.after, not scene.mover)))
     threat = threat_of(scene, scene.reply)
     if threat is not None:
-        yield Overlooks(
-            reply, tuple(claim for claim in (*why, Wins((), ())) if claim.proved(threat))
-        )
+        same = tuple(claim for claim in why if claim.proved(threat))
+        yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
         yield Overlooks(reply)
     yield Allows(reply, why)
 

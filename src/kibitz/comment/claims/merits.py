@@ -312,8 +312,11 @@ def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bo
     for move in line:
         board.push(move)
         balances.append(balance(board, scene.mover))
-    hangs = force.gain(board) if board.turn != scene.mover else 0
-    return min(balances[-2:]) > had and hangs is not None and balances[-1] - hangs / 100 > had
+    gain, mine = force.gain(board), board.turn == scene.mover
+    if gain is None and not mine:
+        return False
+    won = min(gain or 0, CENTIPAWNS[chess.QUEEN])  # what the last move took may be taken back
+    return min(*balances[-2:-1], balances[-1] + (won if mine else -won) / 100) > had
 
 
 def _mates(board: chess.Board, move: chess.Move) -> bool:

@@ -98,7 +98,8 @@ def _relative_pins(scene: Scene) -> Iterator[Claim]:
         behind = ray_beyond(board, by.square, square)
         if board.color_at(square) == (not scene.mover) and behind is not None:
             front, back = unit(board, square), unit(board, behind)
-            if back.white != scene.mover and back.kind == chess.QUEEN and front.kind != chess.PAWN:
+            heavy = back.kind in (chess.QUEEN, chess.ROOK) and back.worth > by.worth
+            if back.white != scene.mover and heavy and front.kind != chess.PAWN:
                 yield Pins(front, back, by)
 
 

@@ -16,7 +16,14 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.features import MINOR, Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LONGEST_MATE, gone, keeps_more, listed
+from kibitz.comment.claims.merits import (
+    CENTIPAWNS,
+    LEAST,
+    LONGEST_MATE,
+    gone,
+    keeps_more,
+    listed,
+)
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -122,8 +129,9 @@ def outcome(scene: Scene) -> list[ComesOut]:
     if plies > (SHOWN if gain < FAR_GAIN else FAR):
         return []
     line = told(scene, plies, FAR)
-    if balance(boards[-1], white) <= balance(scene.start, white):
-        return [ComesOut((), (), line, back=True)] if gain >= LEAST_UNNAMED else []
+    back = balance(boards[-1], white) <= balance(scene.start, white)
+    if back and gain < LEAST_UNNAMED:
+        return []
     theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
     if theirs is not None and own is not None:
         common = theirs & own
@@ -132,8 +140,8 @@ def outcome(scene: Scene) -> list[ComesOut]:
         taken = {captured_by(board, move) for board, move in _own(boards[:plies], scene)}
         seen = set(won) <= {piece.kind for piece in taken if piece is not None}
         if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
-            return [ComesOut(won, lost, line)]
-    return [ComesOut((), (), line)] if gain >= LEAST_UNNAMED else []
+            return [ComesOut(won, lost, line, back)]
+    return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
 
 
 def _own(boards: list[chess.Board], scene: Scene) -> list[tuple[chess.Board, chess.Move]]:

@@ -10,6 +10,7 @@ from kibitz.comment import force
 from kibitz.comment.claims.claim import Weights
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
+    SLIDERS,
     Scene,
     Unit,
     ahead,
@@ -19,6 +20,7 @@ from kibitz.comment.facts import (
     is_unsafe,
     phase,
     pinner_of,
+    ray_beyond,
     unit,
     units,
 )
@@ -224,6 +226,44 @@ def attacks_two(scene: Scene) -> Iterator[Feature]:
         yield Feature(attacks_two, scene.mover, tuple(targets[:2]))
 
 
+def presses(scene: Scene) -> Iterator[Feature]:
+    """A pinned piece is attacked once more, and is lost now unless something is done for it."""
+    if not _is_quiet(scene):
+        return
+    board, had = scene.after, scene.before.attacks(scene.move.from_square)
+    for piece in units(board, not scene.mover):
+        if piece.kind in (chess.PAWN, chess.KING) or piece.square in had:
+            continue
+        if not _bears_on(board, scene.landed, piece.square):
+            continue
+        behind = _held_to(scene.before, piece)
+        new = force.loss_on(board, piece.square) and not force.loss_on(scene.before, piece.square)
+        if behind is not None and behind == _held_to(board, piece) and new:
+            yield Feature(presses, scene.mover, (piece, behind))
+
+
+def _bears_on(board: chess.Board, by: int, square: int) -> bool:
+    """Whether a piece attacks a square, if only through its own side's pieces that do, too."""
+    without = board.copy(stack=False)
+    white = bool(board.color_at(by))
+    for between in chess.SquareSet(chess.between(by, square)) & board.attackers(white, square):
+        without.remove_piece_at(between)
+    return square in without.attacks(by)
+
+
+def _held_to(board: chess.Board, piece: Unit) -> Unit | None:
+    """The king or queen to which a piece is pinned by something worth less than that."""
+    for attacker in board.attackers(not piece.white, piece.square):
+        by, square = unit(board, attacker), ray_beyond(board, attacker, piece.square)
+        if by.kind not in SLIDERS or square is None:
+            continue
+        behind = unit(board, square)
+        holds = behind.kind in (chess.KING, chess.QUEEN) and behind.worth > by.worth
+        if behind.white == piece.white and holds and behind.worth > piece.worth:
+            return behind
+    return None
+
+
 def guards(scene: Scene) -> Iterator[Feature]:
     """What was attacked and not guarded is guarded by the piece that moves."""
     if not _is_quiet(scene) or scene.before.is_check():
@@ -339,6 +379,7 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
 PIECE_FINDERS: dict[Finder, Weights] = {
     attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
     attacks_two: Weights(0.61, 0.61, 0.61, sharp=True, like="Fork Threatens chases attacks_loose"),
+    presses: Weights(0.62, 0.62, 0.6, sharp=True, like="Threatens chases attacks_loose"),
     guards: Weights(0.5, 0.44, 0.3),
     steps_away: Weights(0.48, 0.3, 0.2),
     offers_trade: Weights(0.48, 0.5, 0.48, like="chases GivesUp"),

@@ -107,10 +107,9 @@ def _outcome_key(claim: Claim) -> str:
     """The same of what a move leads to, which has a line or none."""
     name = kind_of(claim)
     match claim:
-        case outcomes.ComesOut(back=True):
-            name += ".back"
         case outcomes.ComesOut(won, lost):
             exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
+            name += ".back" if claim.back else ""
             name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
         case aftermath.PicksUp() if claim.lost:
             name += ".for"

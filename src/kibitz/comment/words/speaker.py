@@ -113,7 +113,7 @@ class Speaker:
             slots["line"] = language.notation(answer_line(scene))
         match claim:
             case fault.Overlooks():
-                why = self._which(scene.other, claim.why[:1])
+                why = self._which(scene.other, claim.why)
             case fault.Allows() | fault.Better() if claim.plies:
                 name += ".later"
                 first = scene.other if isinstance(claim, fault.Allows) else scene.instead

@@ -19,7 +19,7 @@ from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, Nets, Wins
-from kibitz.comment.claims.outcomes import ComesOut
+from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
@@ -27,6 +27,7 @@ from kibitz.comment.judge import (
     Label,
     accuracy,
     labels_of,
+    score_of,
     standing,
     stands_clear,
     turning_points,
@@ -97,7 +98,7 @@ def story_of(
     boards = _boards(tree)
     turns = turning_points(figures.values)
     edge, decides = decisive(tree, figures)
-    points = [ply for ply in turns if _is_clear(ply, boards, figures)]
+    points = [ply for ply in turns if figures.labels[ply] in BAD or _is_clear(ply, boards, figures)]
     if decides is not None:
         points = sorted({decides, *(ply for ply in points if ply < decides)})
     points = points or _worst(tree, figures)
@@ -117,7 +118,7 @@ def story_of(
     for ply in sorted({*points, *([] if edge is None else [edge])}):
         move = language.notation(step(boards[ply], nodes[ply].move).text)
         clear = ply == decides or _is_clear(ply, boards, figures)
-        form = "decided" if ply == decides else "" if clear else "worst"
+        form = "decided" if ply == decides else "" if clear else _unclear(ply, turns, figures)
         if ply not in points:
             form = "edge.bad" if figures.labels[ply] in BAD else "edge"
         texts.append(_turn(ply, move, boards[ply].turn, figures, comments[ply], form, teller))
@@ -179,6 +180,14 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
     return None, None
 
 
+def _unclear(ply: int, turns: Sequence[int], figures: Figures) -> str:
+    """The sentence for a bad move where another engine may see the standings otherwise."""
+    if ply not in turns:
+        return "worst"
+    mates = max(abs(figures.values[ply]), abs(figures.values[ply + 1])) >= 1.0
+    return "" if mates else "swing"
+
+
 def _is_clear(ply: int, boards: Sequence[chess.Board], figures: Figures) -> bool:
     """Whether it is beyond doubt how the game stood before and after a move."""
     clear = all(stands_clear(figures.values[moment]) for moment in (ply, ply + 1))
@@ -186,7 +195,10 @@ def _is_clear(ply: int, boards: Sequence[chess.Board], figures: Figures) -> bool
 
 
 def _worst(tree: chess.pgn.Game, figures: Figures) -> list[int]:
-    """The loser's most costly move, of a game that never turned, if it was not lost before."""
+    """The loser's most costly move, of a game that never turned, if it was not lost before.
+
+    None if it was given back at once.
+    """
     result, first = tree.headers.get("Result", "*"), tree.board().turn
     bad = []
     for ply, mark in enumerate(figures.labels):
@@ -195,7 +207,8 @@ def _worst(tree: chess.pgn.Game, figures: Figures) -> list[int]:
         loses = result == ("0-1" if white else "1-0") and had > -2
         if loses and mark in BAD:
             bad.append(ply)
-    return sorted(bad, key=lambda ply: abs(figures.values[ply + 1] - figures.values[ply]))[-1:]
+    worst = sorted(bad, key=lambda ply: abs(figures.values[ply + 1] - figures.values[ply]))[-1:]
+    return [ply for ply in worst if not _errs(figures.labels[ply + 1 : ply + 2])]
 
 
 class Teller:
@@ -230,6 +243,9 @@ def _turn(
     key = form or key
     if form == "edge":
         names["side"] = language.sides[figures.values[-1] > 0]
+    if key == "swing":
+        scores = (score_of(value).amount for value in figures.values[ply : ply + 2])
+        names |= dict(zip(("from", "to"), map(language.score, scores), strict=True))
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
@@ -238,7 +254,8 @@ def _turn(
         and f"kept.{had}" in language.story
         and stands_clear(figures.values[ply])
     ):
-        keeping = teller.say(f"kept.{had}", **names)
+        mates = any(isinstance(claim, MatesLater) for claim in comment.better)
+        keeping = teller.say("kept.mate" if mates else f"kept.{had}", **names)
         text += " " + teller.say("right", step=language.notation(better), kept=keeping)
     return text
 

@@ -15,7 +15,7 @@ STORY: dict[str, tuple[str, ...]] = {
         "Move by move {side} got the better of {other} {where}.",
     ),
     # of the turning points, by the standing of the mover before and after: see judge.standing
-    "2.1": ("{move}{why} let {side} back into the game.", "{move}{why} made the win harder."),
+    "2.1": ("{move}{why} made the win harder.", "The win was in doubt after {move}{why}."),
     "2.0": (
         "With {move}{why} {mover} let a win slip.",
         "{move}{why} threw a win away.",
@@ -54,8 +54,13 @@ STORY: dict[str, tuple[str, ...]] = {
         "{mover} was worse already when {move}{why} lost the game's thread.",
     ),
     "rises": ("{mover} found {move}, and the game turned.", "{move} changed the game."),
+    "swing": (
+        "{move}{why} took the score from {from} to {to}.",
+        "With {move}{why} the score went from {from} to {to}.",
+    ),
     "decided": ("The decisive mistake was {move}{why}.", "{move}{why} decided the game."),
     "right": ("{step} would have {kept}.", "There was {step}, which would have {kept}."),
+    "kept.mate": ("mated by force",),
     "kept.2": ("kept the win",),
     "kept.1": ("kept the better game",),
     "kept.0": ("held the balance",),

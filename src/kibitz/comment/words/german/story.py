@@ -16,8 +16,8 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     # of the turning points, by the standing of the mover before and after: see judge.standing
     "2.1": (
-        "{move}{why} ließ {side} zurück in die Partie.",
         "{move}{why} erschwerte den Gewinn.",
+        "Nach {move}{why} war der Gewinn fraglich.",
     ),
     "2.0": (
         "Mit {move}{why} ließ {mover} den Gewinn aus.",
@@ -57,8 +57,13 @@ STORY: dict[str, tuple[str, ...]] = {
         "{mover} stand schon schlechter, als {move}{why} die Partie verlor.",
     ),
     "rises": ("{mover} fand {move}, und die Partie drehte sich.", "{move} veränderte die Partie."),
+    "swing": (
+        "{move}{why} änderte die Bewertung von {from} auf {to}.",
+        "Mit {move}{why} ging die Bewertung von {from} auf {to}.",
+    ),
     "decided": ("Der entscheidende Fehler war {move}{why}.", "{move}{why} entschied die Partie."),
     "right": ("{step} hätte {kept}.", "Möglich war {step}: Das hätte {kept}."),
+    "kept.mate": ("das Matt erzwungen",),
     "kept.2": ("den Gewinn festgehalten",),
     "kept.1": ("den Vorteil bewahrt",),
     "kept.0": ("das Gleichgewicht gehalten",),
