@@ -25,6 +25,7 @@ from kibitz.comment.select import (
     ALONE,
     Level,
     Memory,
+    is_a_reason,
     is_lasting,
     is_unnamed,
     kind_of,
@@ -64,7 +65,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     praised = grade is not None and bool(grade.mark)
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
     if praised and all(kind_of(claim) in EMPTY for claim in chosen):
-        chosen = _next_fails(scene, level) or chosen
+        chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
     if tone is Tone.KEEN and not chosen:
         chosen = _next_fails(scene, level)
     if tone is Tone.KEEN and not chosen:
@@ -73,6 +74,16 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> list[Claim]:
+    """Praise that does not say what for, after something slight that does."""
+    slight = [
+        claim
+        for claim in worth_saying(scene, memory, level, 3, soft=True)
+        if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
+    ]
+    return [*slight[:1], *praise[: 2 - len(slight[:1])]]
 
 
 def _is_mated(scene: Scene) -> tuple[Claim, ...]:
