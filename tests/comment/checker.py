@@ -117,6 +117,17 @@ def pinned(at: At, text: str) -> bool:
     return any(front in at.after.attacks(one) for one in new)
 
 
+def pressed(at: At, text: str) -> bool:
+    """A piece that is pinned already is attacked by one more, if only through another attacker."""
+    board, front = at.after.copy(), place(at.after, units(text)[0], not at.mover)
+    if front is None or not pinned(replace(at, after=at.before), text):
+        return False
+    for one in chess.SquareSet(chess.between(at.move.to_square, front)):
+        if board.is_attacked_by(at.mover, front) and front in board.attacks(one):
+            board.remove_piece_at(one)
+    return front in board.attacks(at.move.to_square)
+
+
 def discovered(at: At, text: str) -> bool:
     """A piece of the mover, not the one that moved, attacks a piece that it did not attack."""
     pieces = units(text)
@@ -895,10 +906,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         attacked,
     ),
     ("pin", r"\bpins\b|in a pin to", pinned),
+    ("pressed", "once more, which is pinned to", pressed),
     ("skewer", r"\bskewers\b|and, behind it,", pinned),
     (
         "pinned",
-        r"which is pinned to|pinned to the king as it is",
+        r"(?<!once more, )which is pinned to|pinned to the king as it is",
         lambda at, t: any(
             (s := place(at.after, one, not at.mover)) is not None
             and at.after.is_pinned(not at.mover, s)
@@ -1022,7 +1034,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "chase",
         r"gains time(?! on)"
-        r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards))"
+        r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards"
+        r"|once more))"
         r"|makes the .* move",
         cheaper_attacks,
     ),
@@ -1094,7 +1107,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         named_pieces_exist,
     ),
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
-    ("through", r"gets a pawn through", got_through),
+    ("through", r"gets a pawn through(?! to promotion)", got_through),
     ("time", r"gains time on|drives away|comes to attack|goes on to hit", driven_off),
     ("picked up", r"picks up the .*: \d", picked_up),
     ("queened", r"(?:promotion|queens a pawn): \d", lambda _, t: "=" in t),
@@ -1193,8 +1206,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
                 yield sentence, other, "#better"
             elif reply is not None and number == 0 and re.search(REFUTES, sentence):
                 yield sentence, reply, "#answer"
-            last = last_of_line(other or reply, sentence[found.start() :])
-            if last is not None and about is own:
+            if about is own and (last := last_of_line(other or reply, sentence[found.start() :])):
                 about, rest = last
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:

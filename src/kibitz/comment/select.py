@@ -374,8 +374,9 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):
-        spared = claim.spared == scene.piece
-        return spared and not loss_on(scene.after, scene.landed)
+        without = scene.after.copy(stack=False)
+        without.remove_piece_at(claim.piece.square)
+        return claim.spared == scene.piece and not loss_on(without, scene.landed)
     if isinstance(claim, tactic.Pins):
         is_safe = not is_unsafe(scene.after, claim.by.square)
         held = claim.to.kind == chess.KING or soft or _pays(claim, scene)

@@ -310,7 +310,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "attacks_two": ("attacks both {piece} and {by}", "hits {piece} and {by} at once"),
     "presses": (
         "attacks {piece} once more, which is pinned to {by}",
-        "adds an attacker to {piece}, which is pinned to {by}",
+        "hits {piece} once more, which is pinned to {by}",
     ),
     "attacks_loose": (
         "attacks {piece}, which nothing guards",

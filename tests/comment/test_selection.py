@@ -1,0 +1,119 @@
+"""What is chosen to be said of bad moves and of good ones."""
+
+from __future__ import annotations
+
+import chess
+import pytest
+
+from kibitz.comment.analysis import Analysis
+from kibitz.comment.claims import aftermath, outcomes
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import Evaluation
+from kibitz.comment.select import Memory, kind_of, ranked
+from kibitz.comment.selection import Selection, select
+from tests.comment.looks import seen_by
+from tests.comment.test_proofs import scene, seen, unit
+
+
+def chosen(fen: str, line: str, had: Evaluation, has: Evaluation, looks: Analysis) -> Selection:
+    """What is said of the first move of a line."""
+    made = scene(fen, line, had, has)
+    return select(
+        Scene(made.before, made.move, made.follow, looks, had=had, has=has), Memory(), "club"
+    )
+
+
+def always(value: float) -> Analysis:
+    """Looks that see the same value everywhere."""
+    return seen_by(lambda _board, _times: seen(value))
+
+
+def after(board: chess.Board, *moves: str) -> Analysis:
+    """Looks that expect some moves in a position, and nothing elsewhere."""
+    return seen_by(lambda there, _times: seen(-0.5, *(moves if there.fen() == board.fen() else ())))
+
+
+def kinds(claims: tuple[Claim, ...]) -> list[str]:
+    return [*map(kind_of, claims)]
+
+
+PAWN_ENDING = "8/p1p4p/2p1kp2/4n3/2P1K3/1PB5/P5PP/8 b - - 7 29"
+
+
+@pytest.mark.parametrize(("value", "won"), [(-0.7, True), (-0.3, False)])
+def test_a_won_pawn_ending_is_the_answer_where_a_long_look_agrees(value: float, won: bool) -> None:
+    had = seen(-0.25, "f6f5", "e4f4", "e5d3")
+    has = seen(0.62, "c3e5", "f6e5", "g2g4", "e6f6", "h2h4", "c7c5")
+    told = chosen(PAWN_ENDING, "c5 Bxe5 fxe5 g4 Kf6 h4", had, has, always(value))
+    assert ("simplifies" in kinds(told.reply)) is won
+
+
+def test_a_missed_pawn_ending_that_is_won_is_named() -> None:
+    """Other lines into pawn endings are not, as they hang on a tempo."""
+    fen = (
+        PAWN_ENDING.replace("2p1kp2", "4kp2").replace("4n3", "2p1n3").replace("b - - 7", "w - - 0")
+    )
+    line = ("c3e5", "f6e5", "g2g4", "e6f6", "h2h4", "c7c6")
+    for value, named in ((-0.7, True), (-0.3, False)):
+        told = chosen(fen, "h3 f5+ Kf4 Ng6+", seen(0.62, *line), seen(0.2, "f6f5"), always(value))
+        better = [claim for claim in told.claims if isinstance(claim, fault.Better)]
+        assert [kinds(claim.why) for claim in better] == ([["simplifies"]] if named else [])
+
+
+PINNED = "5rk1/p1p3pp/2p1b3/3nq3/4N3/2P5/PPQB2PP/R5K1 b - - 1 17"
+
+
+def test_a_pin_to_the_queen_is_said_where_it_wins_something() -> None:
+    wins = scene(PINNED, "Bf5 Re1 Re8 Qa4 Bxe4 Qxa7", has=seen(-0.6))
+    pin = tactic.Pins(unit("Ne4"), unit("Qc2"), unit("bf5"))
+    assert pin.proved(wins)
+    assert pin in ranked(wins, [pin], Memory(), "club")
+    guarded = scene(PINNED.replace("PPQB2PP", "PPQB1PPP"), "Bf5 f3 Re8", has=seen(0.0))
+    assert pin.proved(guarded)
+    assert pin not in ranked(guarded, [pin], Memory(), "club")
+
+
+def test_a_pinned_pawn_does_not_save_what_another_pawn_takes() -> None:
+    """Of 12...Nxe4 13.Nxg6: the f-pawn is pinned, and the h-pawn takes."""
+    fen = "r2q1rk1/pp2bpp{}/2np2b1/2p5/2B1n1PN/2N4P/PPP2P2/R1BQR1K1 w - - 0 13"
+    for pawns, said in (("p", False), ("1", True)):
+        one = scene(fen.format(pawns), "Nxg6", has=seen(-0.5))
+        pin = tactic.UsesPin(unit("pf7"), unit("kg8"), unit("Bc4"), unit("Ng6"))
+        assert pin.proved(one)
+        assert (pin in ranked(one, [pin], Memory(), "club")) is said
+
+
+def test_what_a_pawn_takes_as_it_is_promoted_is_picked_up() -> None:
+    fen = "4n3/3P1k2/2K5/8/8/8/6P1/8 w - - 0 1"
+    assert aftermath.picked_up(scene(fen, "dxe8=Q+ Kxe8 g4 Kf7 g5 Kg6")) == [
+        aftermath.PicksUp(unit("ne8"), (chess.PAWN,))
+    ]
+    assert not aftermath.picked_up(scene(fen, "g4 Nf6 g5 Nxd7 Kxd7"))
+
+
+def test_a_queen_that_comes_out_early_is_said_first_where_nothing_is_won() -> None:
+    fen = "rnbqkbnr/pp1p1ppp/4p3/2p5/3PP3/4B3/PPP2PPP/RN1QKBNR b KQkq - 1 3"
+    had = seen(-0.05, "c5d4", "d1d4", "b8c6", "d4d1", "g8f6", "b1c3")
+    told = chosen(fen, "Qf6 Nf3 cxd4 Nxd4", had, seen(0.3, "g1f3", "c5d4", "f3d4"), always(0.0))
+    assert isinstance(told.claims[0], fault.EarlyQueen)
+
+
+def test_a_king_that_walks_out_by_itself_is_not_driven() -> None:
+    for check, driven in (("Qd1+", True), ("Qe1", False)):
+        one = scene("4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1", f"Qe2+ Kd7 {check} Kc6 Kh1 h6 Kg1 g6")
+        assert bool(aftermath.driven_out(one)) is driven
+
+
+def test_what_the_last_move_of_a_line_takes_may_be_taken_back() -> None:
+    """A line that ends in the middle of an exchange keeps what was won before it."""
+    for fen, kept in (
+        ("3rk3/8/8/3r4/8/8/3R4/3RK3 w - - 0 1", True),
+        ("3rk3/8/8/3r4/8/8/3R4/4K3 w - - 0 1", False),
+    ):
+        made = scene(fen, "Rxd5")
+        looks = after(made.after, "d8d5")
+        wins = outcomes.ComesOut((chess.ROOK,), (), "")
+        assert wins.is_kept(Scene(made.before, made.move, made.follow, looks)) is kept
