@@ -153,6 +153,16 @@ class Scene:
         return self.follow[0] if self.follow else None
 
     @property
+    def taken_on(self) -> int | None:
+        """The square on which the other side has just captured."""
+        return self.last.to_square if self.last is not None and self.last_took else None
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether the move captures there."""
+        return self.move.to_square == self.taken_on
+
+    @property
     def value(self) -> float | None:
         """What the move is worth to whoever makes it, in [-1, 1]; None if no search has told."""
         if self.has is not None:

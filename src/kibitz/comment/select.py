@@ -162,18 +162,12 @@ def pays(scene: Scene, whole: bool = False) -> bool:
 
 def _wins_back(scene: Scene) -> bool:
     """Whether the line keeps what a move that is no recapture wins from here."""
-    if takes_back(scene):
+    if scene.takes_back:
         return False
     if len(scene.follow) < merit.LONG_ENOUGH:
         return scene.has is None
     least = balance(scene.before, scene.mover) + PAYS
     return all(balance(board, scene.mover) >= least for board in scene.boards[-2:])
-
-
-def takes_back(scene: Scene) -> bool:
-    """Whether a move captures where the other side has just captured."""
-    took = scene.last is not None and scene.last_took is not None
-    return took and scene.last is not None and scene.last.to_square == scene.move.to_square
 
 
 def ranked(
@@ -246,7 +240,7 @@ def is_carried_out(claim: Claim, scene: Scene) -> bool:
 
 def _is_next(claim: Claim, scene: Scene) -> bool:
     """Whether the next move takes what a motif is about, and the motif takes nothing back."""
-    if scene.has is None or scene.next is None or takes_back(scene):
+    if scene.has is None or scene.next is None or scene.takes_back:
         return False
     took = captured_by(scene.boards[2], scene.next)
     return took is not None and took.square in _targets(claim)

@@ -30,7 +30,6 @@ from kibitz.comment.select import (
     is_unnamed,
     kind_of,
     reasons,
-    takes_back,
     weight_of,
     worth_saying,
 )
@@ -99,12 +98,12 @@ def _is_dull(scene: Scene) -> bool:
     """Whether a move takes back, or the game is decided before it and after it."""
     had, has = scene.had, scene.has
     decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
-    return takes_back(scene) or decided
+    return scene.takes_back or decided
 
 
 def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     """Why the next best move is not as good, where its answer wins something."""
-    if scene.captured is not None and takes_back(scene):
+    if scene.takes_back:
         return []
     other = outlook.next_best(scene)
     if other is None or not other.reply:

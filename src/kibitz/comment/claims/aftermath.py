@@ -64,8 +64,7 @@ class PicksUp(Claim):
 def picked_up(scene: Scene) -> list[PicksUp]:
     """What the mover takes in the line: the largest, and of equals the first."""
     boards, moves, white = all_positions(scene), course(scene), scene.mover
-    back = scene.last is not None and scene.last_took is not None
-    back = back and scene.last is not None and moves[0].to_square == scene.last.to_square
+    back = scene.takes_back
     had, found = reference(scene)[1] if back else balance(scene.before, white), list[PicksUp]()
     for plies in range(0, min(SHOWN, len(boards) - 2), 2):
         took = captured_by(boards[plies], moves[plies])

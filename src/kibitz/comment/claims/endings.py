@@ -201,8 +201,7 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
 
 def simplifies(scene: Scene) -> Iterator[Feature]:
     """The last pieces are traded, not by a move that takes back, and the pawn ending is won."""
-    back = scene.last_took is not None and scene.last is not None
-    if scene.captured is None or (back and scene.last and scene.last.to_square == scene.landed):
+    if scene.captured is None or scene.takes_back:
         return
     end = scene.boards[min(2, len(scene.boards) - 1)]
     trades = scene.reply is not None and scene.reply.to_square == scene.landed

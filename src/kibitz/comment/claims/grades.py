@@ -107,7 +107,7 @@ def _praise(scene: Scene) -> Grade | None:
     """Brilliant, great or interesting; nothing that takes back, promotes, mates or is obvious."""
     if scene.had is None or scene.has is None or not scene.had.line:
         return None
-    if scene.move.promotion or _takes_back(scene) or scene.after.is_checkmate():
+    if scene.move.promotion or scene.takes_back or scene.after.is_checkmate():
         return None
     value, second = -scene.has.value, scene.had.second
     best = scene.had.line[0] == scene.move or value >= scene.had.value - SAME
@@ -119,11 +119,6 @@ def _praise(scene: Scene) -> Grade | None:
             return Grade.BRILLIANT
         return Grade.GREAT if _is_only(scene) else Grade.INTERESTING
     return Grade.GREAT if _is_only(scene) and not _is_obvious(scene) else None
-
-
-def _takes_back(scene: Scene) -> bool:
-    last = scene.last is not None and scene.last_took is not None
-    return last and scene.last is not None and scene.last.to_square == scene.move.to_square
 
 
 def _is_only(scene: Scene) -> bool:

@@ -424,9 +424,7 @@ class TakesBack(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The last move captured on the square that this one captures on."""
-        last = scene.last is not None and scene.last_took is not None
-        same = last and scene.last is not None and scene.last.to_square == scene.move.to_square
-        return same and scene.captured is not None and self.piece == scene.piece
+        return scene.takes_back and self.piece == scene.piece
 
 
 @dataclass(frozen=True)

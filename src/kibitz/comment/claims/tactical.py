@@ -291,9 +291,7 @@ class Intermezzo(Claim):
     def proved(self, scene: Scene) -> bool:
         """The last move captured there, it could have been taken back, and still is."""
         return (
-            scene.last is not None
-            and scene.last_took is not None
-            and scene.last.to_square == self.square != scene.move.to_square
+            scene.taken_on == self.square != scene.move.to_square
             and scene.next is not None
             and scene.next.to_square == self.square
             and scene.next in scene.before.legal_moves
