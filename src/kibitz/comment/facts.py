@@ -191,8 +191,10 @@ class Scene:
         if key not in self.memo:
             earlier = self.ahead(plies - 2)
             later = None if earlier is None else earlier.later()
-            has = None if later is None else self.analysis.deeper(later.after)
-            self.memo[key] = later if later is None or has is None else replace(later, has=has)
+            if later is not None:
+                had, has = map(self.analysis.deeper, (later.before, later.after))
+                later = replace(later, had=had, has=has)
+            self.memo[key] = later
         scene: Scene | None = self.memo[key]
         return scene
 

@@ -253,10 +253,11 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     """The first later move of a line for which there is a reason, and that; none of another's."""
     theirs = [] if other is None else [*_moves_of(other)]
     for number, scene in enumerate(_moves_of(line)):
-        for claim in reasons(scene, level, 1) if number else ():
-            lasting = is_lasting(claim)
-            new = kind_of(claim) not in SLIGHT and not any(claim.proved(move) for move in theirs)
-            new = new and not (lasting and phase(scene.before) != "endgame")
+        for claim in reasons(scene, level, 3) if number else ():
+            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT):
+                continue
+            new = not any(claim.proved(move) for move in theirs)
+            new = new and not (is_lasting(claim) and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or _ends_apart(line, other)
             if new and apart:
                 return 2 * number, (claim,)

@@ -308,15 +308,18 @@ def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bo
         return True
     if evaluation.mate is not None:
         return (evaluation.mate <= 0) == (board.turn != scene.mover)
-    balances, board = [balance(board, scene.mover)], board.copy(stack=False)
+    boards, white = [board], scene.mover
     for move in line:
-        board.push(move)
-        balances.append(balance(board, scene.mover))
-    gain, mine = force.gain(board), board.turn == scene.mover
-    if gain is None and not mine:
-        return False
-    won = min(gain or 0, CENTIPAWNS[chess.QUEEN])  # what the last move took may be taken back
-    return min(*balances[-2:-1], balances[-1] + (won if mine else -won) / 100) > had
+        boards.append(played(boards[-1], move))
+    hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
+    ends = [balance(end, white) + _retaken(end, white) for end in boards[-2:]]
+    return min(ends) > had and hangs is not None and ends[-1] - hangs / 100 > had
+
+
+def _retaken(board: chess.Board, white: bool) -> int:
+    """Pawns' worth that a side takes back at once, where a line ends in an exchange."""
+    gain = force.gain(board) if board.turn == white else 0
+    return 0 if gain is None or abs(gain) > SURE_MATE else gain // 100
 
 
 def _mates(board: chess.Board, move: chess.Move) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import chess
 
@@ -120,19 +121,20 @@ def outcome(scene: Scene) -> list[ComesOut]:
     """What the line wins, if it does; what only makes up for a recent loss wins back."""
     boards, white = positions(scene), scene.mover
     base, had = reference(scene)
-    gain = balance(boards[-1], white) - had
-    if len(boards) < 4 or gain < 1:
-        return []
-    plies = len(boards) - 1
-    while plies > 1 and balance(boards[plies - 1], white) - had >= gain:
-        plies -= 1
-    if plies > (SHOWN if gain < FAR_GAIN else FAR):
+    gains = [balance(board, white) - had for board in boards]
+    kept = [*accumulate(reversed(gains), min)][::-1]  # from each position to the end
+    plies, end = kept.index(kept[-1]), boards[-1]
+    if plies > (SHOWN if kept[-1] < FAR_GAIN else FAR):  # then what is won sooner
+        plies = kept.index(kept[SHOWN])
+        end = boards[plies]
+    gain = kept[plies]
+    if len(boards) < 4 or gain < 1 or not plies or gain < balance(end, white) - had:
         return []
     line = told(scene, plies, FAR)
-    back = balance(boards[-1], white) <= balance(scene.start, white)
+    back = had + gain <= balance(scene.start, white)
     if back and gain < LEAST_UNNAMED:
         return []
-    theirs, own = gone(base, boards[-1], not white), gone(base, boards[-1], white)
+    theirs, own = gone(base, end, not white), gone(base, end, white)
     if theirs is not None and own is not None:
         common = theirs & own
         won, lost = _without_trade(listed(theirs - common), listed(own - common))
