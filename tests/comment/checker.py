@@ -1166,10 +1166,7 @@ def values_around(node: chess.pgn.ChildNode) -> frozenset[str]:
 
 
 # Another move, its answer, and what that does.
-NEXT_FAILS = re.compile(
-    r"(?:better than|preferred to) (\S+)(, the next best move(?:, which|:)) (\S+) "
-    r"(?:answers: it|then) (.*)"
-)
+NEXT_FAILS = re.compile(r"(?:better than|preferred to) ([^\s:]+)(:) (\S+) then (.*)")
 
 
 def answered(own: At, fails: re.Match[str]) -> At | None:

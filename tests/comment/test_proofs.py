@@ -417,8 +417,8 @@ CASES: list[Figures] = [
     ),
     (
         fault.Prevents(step("a4a1")),
-        scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Rxa4"),
-        [scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Rb1")],
+        scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Ra3"),
+        [scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", move) for move in ("Rb1", "Rxa4")],
     ),
     (
         fault.AvoidsLoss(),

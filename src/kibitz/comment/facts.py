@@ -91,12 +91,17 @@ class Scene:
 
     @cached_property
     def start(self) -> chess.Board:
-        """Of the last positions the one where the mover had most: where an exchange began."""
+        """Of the last positions the one where the mover had most: where an exchange began.
+
+        What was taken back at once was never had.
+        """
         board = self.before.copy(stack=RECENT)
         best, most = board.copy(stack=False), balance(board, self.mover)
         while board.move_stack:
-            board.pop()
-            if balance(board, self.mover) > most:
+            made = board.pop()
+            goals = {move.to_square for move in board.move_stack[-1:]}
+            back = board.turn != self.mover and made.to_square in goals
+            if not back and balance(board, self.mover) > most:
                 best, most = board.copy(stack=False), balance(board, self.mover)
         return best
 

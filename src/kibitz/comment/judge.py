@@ -32,6 +32,7 @@ class Label(IntEnum):
 # and claims/grades.py.
 SYMBOLS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
+LEAST_OF = {mark: least for least, mark in LIMITS}
 MARKS = {each: SYMBOLS.get(each, "") for each in Label}
 SURPRISE = 0.1  # change of value from which the move made counts more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won

@@ -179,7 +179,9 @@ def ranked(
     """
     least, claims = SOFT if soft else LEAST[level], [*claims]
     if any(map(_is_named, claims)):
-        claims = [claim for claim in claims if not (is_unnamed(claim) or _is_won_back(claim))]
+        claims = [claim for claim in claims if not _is_vague(claim, scene)]
+    if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
+        claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda entry: (-entry[0], entry[1]),
@@ -205,9 +207,13 @@ def _is_named(claim: Claim) -> bool:
     return picks or isinstance(claim, tactic.Traps)
 
 
-def _is_won_back(claim: Claim) -> bool:
-    """Whether a claim is of a gain that makes up for a loss: what falls says more."""
-    return isinstance(claim, outcomes.ComesOut) and claim.back
+def _is_vague(claim: Claim, scene: Scene) -> bool:
+    """Whether a gain is not named, or counted from a loss on: what falls says more."""
+    if isinstance(claim, merit.Wins):
+        return is_unnamed(claim) or balance(scene.start, scene.mover) > balance(
+            scene.before, scene.mover
+        )
+    return is_unnamed(claim) or (isinstance(claim, outcomes.ComesOut) and claim.back)
 
 
 def is_unnamed(claim: Claim) -> bool:

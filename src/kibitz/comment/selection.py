@@ -10,17 +10,30 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
-from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.claims.structure import steps_away
-from kibitz.comment.facts import Scene, balance, is_unsafe, phase
-from kibitz.comment.judge import BETTER, DECIDED, LIMITS, Label, standing
+from kibitz.comment.contrast import (
+    CHASES,
+    GAINS,
+    SOLID,
+    consequences,
+    ends_apart,
+    is_missed,
+    is_shared,
+    is_the_cost,
+    is_there_too,
+    leaves,
+    moves_of,
+    parries,
+    same_reply,
+)
+from kibitz.comment.facts import Scene, phase
+from kibitz.comment.judge import DECIDED, LEAST_OF, Label, standing
 from kibitz.comment.select import (
     ALONE,
     Level,
@@ -108,7 +121,7 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     other = outlook.next_best(scene)
     if other is None or not other.reply:
         return []
-    gains = [*_consequences(other.other)]
+    gains = [*consequences(other.other)]
     why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
     steps = (step(scene.before, other.move), step(other.after, other.reply))
     fails = outlook.NextFails(*steps, tuple(why))
@@ -181,7 +194,7 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         reply, better = (
             [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
         )
-    if any(isinstance(claim, SOLID) for claim in better) and all(map(_leaves, reply)):
+    if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
         reply = []  # what is more says it all
     causes = fault.faults(scene, tuple(reply))
     if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
@@ -196,7 +209,9 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         return Selection()
     solid = any(isinstance(claim, SOLID) for claim in better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
-    if mark_of(scene) is not Label.INACCURACY and (unsaid or not _are_explained(causes, lines)):
+    weak = not solid and bool(reply) and all(kind_of(claim) in HITS for claim in reply)
+    explained = not (unsaid or weak) and _are_explained(causes, lines)
+    if mark_of(scene) is not Label.INACCURACY and not explained:
         causes, lines = _further(scene, causes, lines, level)
     early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
@@ -241,7 +256,7 @@ def _further(
         allows = fault.Allows(causes[0].reply, why, plies)
         if why and allows.proved(scene):
             return [allows, *causes[1:]], lines
-    if best is not None:
+    if best is not None and not best.why:
         plies, why = _later(scene.instead, scene, level)
         better = fault.Better(best.step, why, plies)
         if why and better.proved(scene):
@@ -251,32 +266,17 @@ def _further(
 
 def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
     """The first later move of a line for which there is a reason, and that; none of another's."""
-    theirs = [] if other is None else [*_moves_of(other)]
-    for number, scene in enumerate(_moves_of(line)):
+    theirs = [] if other is None else [*moves_of(other)]
+    for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
-            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT):
+            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT, "dominates"):
                 continue
             new = not any(claim.proved(move) for move in theirs)
             new = new and not (is_lasting(claim) and phase(scene.before) != "endgame")
-            apart = other is None or not isinstance(claim, GAINS) or _ends_apart(line, other)
+            apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
             if new and apart:
                 return 2 * number, (claim,)
     return 0, ()
-
-
-def _moves_of(scene: Scene) -> Iterator[Scene]:
-    """A move, and the same side's next ones in the line."""
-    for plies in range(0, LAST_LATER + 1, 2):
-        later = scene.ahead(plies)
-        if later is None or later.after.is_game_over():
-            return
-        yield later
-
-
-def _ends_apart(line: Scene, other: Scene) -> bool:
-    """Whether the side whose moves these are ends with more material in the first line."""
-    ends = [outcomes.positions(scene)[-1] for scene in (line, other)]
-    return balance(ends[0], line.mover) > balance(ends[1], line.mover)
 
 
 def _explains(claim: Claim) -> bool:
@@ -303,29 +303,19 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
     if not scene.reply:
         return []
-    more = [claim for claim in _consequences(scene.other) if _is_the_cost(claim, scene)]
+    more = [claim for claim in consequences(scene.other) if is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
     if scene.had is not None and scene.had.line[:1] not in ((), (scene.move,)):
-        theirs = [*_moves_of(scene.instead.other)] if scene.instead.reply else []
+        theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
+        theirs += same_reply(scene)
         same = CHASES if scene.instead.reply == scene.reply else ()
         claims = [
             claim
             for claim in claims
             if isinstance(claim, SOLID)
-            or not (kind_of(claim) in same or _is_there_too(claim, theirs))
+            or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
     return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
-
-
-def _is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
-    """Whether a reason holds in the line of the better move as well."""
-    return any(claim.proved(move) for move in moves)
-
-
-def _consequences(scene: Scene) -> Iterator[Claim]:
-    """What the line after a move leads to, proved."""
-    yield from outcomes.outcomes(scene)
-    yield from aftermath.aftermaths(scene)
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -340,124 +330,24 @@ def _brief(claims: list[Claim]) -> list[Claim]:
     )
 
 
-def _is_the_cost(claim: Claim, scene: Scene) -> bool:
-    """Whether what the refutation leads to is the fault of the move, and not there anyway."""
-    if scene.had is None or isinstance(claim, (outcomes.TakesBack, outcomes.Castles)):
-        return False
-    if isinstance(claim, outcomes.Draws):
-        level = scene.has is not None and abs(scene.has.value) < BETTER
-        return level and scene.had.value >= BETTER
-    best = scene.had.line[:1]
-    if best in ((), (scene.move,)):
-        return True
-    if isinstance(claim, aftermath.PicksUp):
-        falls = bool(scene.instead.reply) and _falls(scene.instead.other, claim)
-        return not falls or _ends_apart(scene.other, scene.instead.other)
-    end, other = outcomes.positions(scene.instead)[-1], not scene.mover
-    match claim:
-        case outcomes.ComesOut():
-            bad = outcomes.positions(scene.other)[-1]
-            return balance(end, scene.mover) > balance(bad, scene.mover)
-        case outcomes.OpensUp():
-            bad = outcomes.positions(scene.other)[-1]
-            had, has = (outcomes.exposure(board, scene.mover) for board in (end, bad))
-            return had < has
-        case outcomes.TradesQueens():
-            return bool(end.queens)
-        case outcomes.Runs(pawn):
-            return not any(run.pawn == pawn for run in outcomes.running(scene.instead))
-        case outcomes.Uncastles():
-            castles = any(
-                board.turn != other and board.is_castling(move)
-                for board, move in zip(
-                    outcomes.positions(scene.instead), outcomes.course(scene.instead), strict=False
-                )
-            )
-            return castles or end.has_castling_rights(scene.mover)
-    return not (_leaves(claim) and scene.instead.reply and _has(scene.instead.other, claim))
-
-
-def _leaves(claim: Claim) -> bool:
-    """Whether a claim is of what a line leaves, and not of what it gains."""
-    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Queens))
-    return type(claim) in aftermath.WEIGHTS and not gains
-
-
-def _falls(scene: Scene, claim: aftermath.PicksUp) -> bool:
-    """Whether the same is taken in another line."""
-    return any(taken.target == claim.target for taken in aftermath.picked_up(scene))
-
-
-def _has(scene: Scene, claim: Claim) -> bool:
-    """Whether a line leaves something of the same kind, too."""
-    return any(type(other) is type(claim) for other in aftermath.aftermaths(scene))
-
-
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
     instead = scene.instead
-    more = [claim for claim in _consequences(instead) if _is_missed(claim, scene)]
-    claims = [
-        claim for claim in reasons(instead, level, most, more) if not _is_shared(claim, scene)
-    ]
+    more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
+    claims = [claim for claim in reasons(instead, level, most, more) if not is_shared(claim, scene)]
     better, avoids = _brief(claims), fault.AvoidsLoss()
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
-        parried = any(_parries(claim, prevents.reply) for claim in better)
+        parried = any(parries(claim, prevents.reply) for claim in better)
         if not parried and prevents.proved(instead):
             mates = scene.other.after.is_checkmate()
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
     gains = [claim for claim in reply if isinstance(claim, taking)]
     if not better and gains and _costs_much(scene) and avoids.proved(instead):
-        better = [avoids] if avoids.proved(instead.searched_with(LAST_LOOK)) else []
+        saves = avoids.proved(instead.searched_with(LAST_LOOK)) and ends_apart(instead, scene)
+        better = [avoids] if saves else []
     return better
-
-
-def _is_shared(claim: Claim, scene: Scene) -> bool:
-    """Whether what the better move does is done by the move made as well."""
-    if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
-        same = scene.move.from_square == scene.instead.move.from_square
-        return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
-    guarded = claim.target if isinstance(claim, merit.Parries) else None
-    if isinstance(claim, Feature) and claim.name == "guards":
-        guarded = claim.pieces[0]
-    if guarded is not None and guarded.square == scene.move.from_square:
-        return not is_unsafe(scene.after, scene.landed)  # it has left
-    rooms = (tactic.__name__, merit.__name__, changed.__name__)
-    done = isinstance(claim, Feature) or type(claim).__module__ in rooms
-    return done and claim.proved(scene)
-
-
-def _parries(claim: Claim, reply: Step) -> bool:
-    return isinstance(claim, merit.Parries) and claim.step.move == reply.move
-
-
-def _is_missed(claim: Claim, scene: Scene) -> bool:
-    """Whether what the better move leads to is more than what the move made leads to."""
-    if scene.has is None or isinstance(claim, outcomes.HitsAgain):
-        return False
-    match claim:
-        case aftermath.PicksUp():
-            took = scene.captured is not None and scene.captured == claim.target
-            return not (took or _falls(scene, claim))
-        case outcomes.Draws():
-            level = scene.had is not None and abs(scene.had.value) < BETTER
-            return level and scene.has.value >= BETTER
-        case outcomes.ComesOut():
-            ends = (outcomes.positions(line)[-1] for line in (scene.instead, _refuted(scene)))
-            best, made = (balance(board, scene.mover) for board in ends)
-            return best > made
-        case outcomes.Castles():
-            return not outcomes.castled(scene)
-        case outcomes.TradesQueens():
-            return bool(outcomes.positions(_refuted(scene))[-1].queens)
-    return not (_leaves(claim) and _has(scene, claim))
-
-
-def _refuted(scene: Scene) -> Scene:
-    """The refutation of a move as a scene, or the move itself where there is none."""
-    return scene.other if scene.reply else scene
 
 
 HARD = (
@@ -465,7 +355,6 @@ HARD = (
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
     *(fault.CastlesInto, aftermath.PicksUp, aftermath.Queens),
 )
-GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 FORCING = (
     "chases",
     "attacks_loose",
@@ -480,25 +369,18 @@ DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers
 SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    "Castles",
+    *("Castles", "TradesQueens"),
 )
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
     *("TakesFile", "opens_file", "GainsTime"),
 )
-LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
-LEAST_OF = {mark: least for least, mark in LIMITS}
-CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
+HITS = (*CHASES, "attacks_loose")  # what may have an answer
 MATES = (merit.MateIn, outcomes.MatesLater)
-SOLID = (
-    *(*GAINS, merit.MateIn, fault.AvoidsLoss),
-    *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
-    *(aftermath.PicksUp, aftermath.Queens),
-)
 
 
 def _costs_much(scene: Scene) -> bool:

@@ -199,7 +199,12 @@ class Prevents(Claim):
     reply: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The reply was possible if the mover had passed, and is not after the better move."""
+        """The reply was possible if the mover had passed, and is not after the better move.
+
+        That the piece is taken which makes it goes without saying.
+        """
+        if scene.captured is not None and scene.captured.square == self.reply.move.from_square:
+            return False
         board = passed(scene.before)
         possible = board is not None and self.reply.move in board.legal_moves
         return (

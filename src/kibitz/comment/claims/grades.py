@@ -13,12 +13,13 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Weights
 from kibitz.comment.claims.merits import LEAST
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
 from kibitz.comment.facts import Scene, is_passed
 from kibitz.comment.judge import (
     BETTER,
     DECIDED,
+    LEAST_OF,
     SYMBOLS,
     WON,
     Label,
@@ -34,6 +35,7 @@ BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "bet
 FEW = 5  # legal moves of a side in check up to which the right one is obvious
 NEAR = 5  # rank of a passed pawn, from 0, from which on it runs by itself
 SAME = 0.02  # of winning chances by which a move may fall short of the best one and be as good
+BELOW = {2: 0.42, 1: 0.06, 0: -0.32, -1: -0.68, -2: -1.0}  # clearly less than a standing
 CLOSE = 0.1  # the same by which a chance is given back
 
 
@@ -81,7 +83,8 @@ class OnlyGood(Claim):
             return self.has is None and _is_only(scene)
         values = (scene.had.value, -scene.has.value)
         stands = all(standing(value) == self.has for value in values)
-        return stands and stands_clear(scene.had.value) and _is_only(scene)
+        clear = stands and stands_clear(scene.had.value) and _is_only(scene)
+        return clear and _rival(scene) <= BELOW[self.has]
 
 
 def grade_of(scene: Scene) -> Grade | None:
@@ -126,7 +129,17 @@ def _is_only(scene: Scene) -> bool:
     if scene.had is None or not is_only_move(scene.had, scene.move):
         return False
     deeper = scene.deeper.had
-    return deeper is not None and is_only_move(deeper, scene.move)
+    if deeper is None or not is_only_move(deeper, scene.move):
+        return False
+    return deeper.value - _rival(scene) >= LEAST_OF[Label.MISTAKE]
+
+
+def _rival(scene: Scene) -> float:
+    """The most that two looks and a long one after it see in the second best move."""
+    looks = [scene.had, scene.deeper.had]
+    other = next_best(scene)
+    values = [look.second for look in looks if look is not None and look.second is not None]
+    return max([*values, *([-other.has.value] if other and other.has else [])], default=-1.0)
 
 
 def _is_obvious(scene: Scene) -> bool:

@@ -86,10 +86,17 @@ class Wins(Claim):
         )
         if theirs is None or own is None:
             return True
+        if Counter(map(_as_minor, self.lost)) - Counter(map(_as_minor, own.elements())):
+            return False  # less is lost for it
         more = theirs - own - Counter(self.won)
         if self.lost and self.lost == listed(own - theirs) and more:
             return False
         return not Counter(self.won) - theirs
+
+
+def _as_minor(kind: int) -> int:
+    """A kind of piece, bishops counted as knights."""
+    return chess.KNIGHT if kind == chess.BISHOP else kind
 
 
 def gain_of(scene: Scene) -> int:

@@ -7,9 +7,8 @@ What is said holds at the end of the line, where nothing hangs any more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import chess
 
@@ -122,19 +121,14 @@ def outcome(scene: Scene) -> list[ComesOut]:
     boards, white = positions(scene), scene.mover
     base, had = reference(scene)
     gains = [balance(board, white) - had for board in boards]
-    kept = [*accumulate(reversed(gains), min)][::-1]  # from each position to the end
-    plies, end = kept.index(kept[-1]), boards[-1]
-    if plies > (SHOWN if kept[-1] < FAR_GAIN else FAR):  # then what is won sooner
-        plies = kept.index(kept[SHOWN])
-        end = boards[plies]
-    gain = kept[plies]
-    if len(boards) < 4 or gain < 1 or not plies or gain < balance(end, white) - had:
+    if len(boards) < 4 or gains[-1] < 1:
+        return []
+    gain, plies, end = max(_settled_gains(gains), key=lambda each: each[0], default=(0, 0, 0))
+    back = had + gain <= balance(scene.start, white)
+    if gain < (LEAST_UNNAMED if back else 1):
         return []
     line = told(scene, plies, FAR)
-    back = had + gain <= balance(scene.start, white)
-    if back and gain < LEAST_UNNAMED:
-        return []
-    theirs, own = gone(base, end, not white), gone(base, end, white)
+    theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
         common = theirs & own
         won, lost = _without_trade(listed(theirs - common), listed(own - common))
@@ -144,6 +138,18 @@ def outcome(scene: Scene) -> list[ComesOut]:
         if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
             return [ComesOut(won, lost, line, back)]
     return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
+
+
+def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """What is won after a move of the mover and its answer, and kept to the end but for a pawn.
+
+    With the plies of that move, and of the position in which it is counted.
+    """
+    for plies in range(1, min(FAR + 1, len(gains)), 2):
+        gain, end = min((gain, at) for at, gain in enumerate(gains[plies : plies + 2], start=plies))
+        far = gain >= FAR_GAIN
+        if min(gains[end:]) >= gain - far and plies <= (FAR if far else SHOWN):
+            yield gain, plies, end
 
 
 def _own(boards: list[chess.Board], scene: Scene) -> list[tuple[chess.Board, chess.Move]]:

@@ -204,6 +204,8 @@ def attacks_loose(scene: Scene) -> Iterator[Feature]:
         loose = unit(scene.after, square)
         if by.kind != chess.KING and loose.worth > by.worth:
             continue  # a guard would make no difference
+        if loose.kind == by.kind and is_defended(scene.after, by.square):
+            continue  # which is an offer to trade
         if not is_defended(scene.after, square) and scene.reply is not None:
             yield Feature(attacks_loose, scene.mover, (loose,))
 

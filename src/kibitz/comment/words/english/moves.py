@@ -395,10 +395,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Leaves.-1": ("leaves {mover} worse",),
     "Leaves.-2": ("leaves {mover} lost",),
     "NextFails": (
-        "is better than {step}, the next best move, which {reply} answers: it {why}",
-        "is to be preferred to {step}, the next best move: {reply} then {why}",
+        "is better than {step}: {reply} then {why}",
+        "is to be preferred to {step}: {reply} then {why}",
     ),
-    "BeatsNext": ("is better than {step}, the next best move", "is to be preferred to {step}"),
+    "BeatsNext": ("is better than {step}", "is to be preferred to {step}"),
     "Scored": ("leaves a score of {score}", "leads to a score of {score}"),
     "Marked.6": ("is an inaccuracy", "is not the most exact move"),
     "Marked.2": ("is a mistake",),

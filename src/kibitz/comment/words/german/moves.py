@@ -468,10 +468,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Leaves.-1": ("lässt {mover} schlechter stehen",),
     "Leaves.-2": ("lässt {mover} auf Verlust stehen",),
     "NextFails": (
-        "ist besser als {step}, der nächstbeste Zug: Darauf folgt {reply}, und das {why}",
-        "ist {step} vorzuziehen, dem nächstbesten Zug: Darauf folgt {reply}, und das {why}",
+        "ist besser als {step}: Darauf folgt {reply}, und das {why}",
+        "ist {step} vorzuziehen: Darauf folgt {reply}, und das {why}",
     ),
-    "BeatsNext": ("ist besser als {step}, der nächstbeste Zug", "ist {step} vorzuziehen"),
+    "BeatsNext": ("ist besser als {step}", "ist {step} vorzuziehen"),
     "Scored": ("ergibt eine Bewertung von {score}", "führt zu einer Bewertung von {score}"),
     "Marked.6": ("ist eine Ungenauigkeit", "ist nicht der genaueste Zug"),
     "Marked.2": ("ist ein Fehler",),

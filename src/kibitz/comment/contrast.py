@@ -1,0 +1,174 @@
+"""Whether a reason is one: what only the line of a bad move has, or only that of the better one.
+
+analysis -> facts -> claims -> **selection** -> words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import chess
+
+from kibitz.comment.claims import aftermath, outcomes
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.structure import steps_away
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, is_unsafe, played
+from kibitz.comment.judge import BETTER
+
+GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
+LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
+CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
+SOLID = (
+    *(*GAINS, merit.MateIn, fault.AvoidsLoss),
+    *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
+    *(aftermath.PicksUp, aftermath.Queens),
+)
+
+
+def consequences(scene: Scene) -> Iterator[Claim]:
+    """What the line after a move leads to, proved."""
+    yield from outcomes.outcomes(scene)
+    yield from aftermath.aftermaths(scene)
+
+
+def moves_of(scene: Scene) -> Iterator[Scene]:
+    """A move, and the same side's next ones in the line."""
+    for plies in range(0, LAST_LATER + 1, 2):
+        later = scene.ahead(plies)
+        if later is None or later.after.is_game_over():
+            return
+        yield later
+
+
+def _refuted(scene: Scene) -> Scene:
+    """The refutation of a move as a scene, or the move itself where there is none."""
+    return scene.other if scene.reply else scene
+
+
+def ends_apart(line: Scene, other: Scene) -> bool:
+    """Whether the side whose moves these are ends with more material in the first line."""
+    ends = [outcomes.positions(scene)[-1] for scene in (line, other)]
+    return balance(ends[0], line.mover) > balance(ends[1], line.mover)
+
+
+def _takes(scene: Scene, target: Unit) -> bool:
+    """Whether the same is taken in another line by the same side, whatever comes of it."""
+    boards = outcomes.all_positions(scene)
+    moves = zip(boards[::2], outcomes.course(scene)[::2], strict=False)
+    return any(captured_by(board, move) == target for board, move in moves)
+
+
+def same_reply(scene: Scene) -> list[Scene]:
+    """The refutation as an answer to the better move, where it is possible there."""
+    assert scene.reply is not None
+    board, line = scene.instead.after, list[chess.Move]()
+    for move in scene.follow[:2]:
+        if move not in board.legal_moves:
+            break
+        line.append(move)
+        board = played(board, move)
+    return [Scene(scene.instead.after, line[0], tuple(line[1:]), scene.analysis)] if line else []
+
+
+def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
+    """Whether a reason holds in the line of the better move as well."""
+    return any(claim.proved(move) for move in moves)
+
+
+def is_the_cost(claim: Claim, scene: Scene) -> bool:
+    """Whether what the refutation leads to is the fault of the move, and not there anyway."""
+    if scene.had is None or isinstance(claim, (outcomes.TakesBack, outcomes.Castles)):
+        return False
+    if isinstance(claim, outcomes.Draws):
+        level = scene.has is not None and abs(scene.has.value) < BETTER
+        return level and scene.had.value >= BETTER
+    best = scene.had.line[:1]
+    if best in ((), (scene.move,)):
+        return True
+    if isinstance(claim, aftermath.PicksUp):
+        if not scene.instead.reply:
+            return True
+        answer = scene.instead.other
+        same = claim.target.kind == chess.PAWN or _takes(answer, claim.target)
+        return not same or ends_apart(scene.other, answer)
+    end, other = outcomes.positions(scene.instead)[-1], not scene.mover
+    match claim:
+        case outcomes.ComesOut():
+            bad = outcomes.positions(scene.other)[-1]
+            return balance(end, scene.mover) > balance(bad, scene.mover)
+        case outcomes.OpensUp():
+            bad = outcomes.positions(scene.other)[-1]
+            had, has = (outcomes.exposure(board, scene.mover) for board in (end, bad))
+            return had < has
+        case outcomes.TradesQueens():
+            return bool(end.queens)
+        case outcomes.Runs(pawn):
+            return not any(run.pawn == pawn for run in outcomes.running(scene.instead))
+        case outcomes.Uncastles():
+            castles = any(
+                board.turn != other and board.is_castling(move)
+                for board, move in zip(
+                    outcomes.positions(scene.instead), outcomes.course(scene.instead), strict=False
+                )
+            )
+            return castles or end.has_castling_rights(scene.mover)
+    return not (leaves(claim) and scene.instead.reply and _has(scene.instead.other, claim))
+
+
+def leaves(claim: Claim) -> bool:
+    """Whether a claim is of what a line leaves, and not of what it gains."""
+    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Queens))
+    return type(claim) in aftermath.WEIGHTS and not gains
+
+
+def _has(scene: Scene, claim: Claim) -> bool:
+    """Whether a line leaves something of the same kind, too."""
+    return any(type(other) is type(claim) for other in aftermath.aftermaths(scene))
+
+
+def is_shared(claim: Claim, scene: Scene) -> bool:
+    """Whether what the better move does is done by the move made as well."""
+    if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
+        same = scene.move.from_square == scene.instead.move.from_square
+        return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
+    guarded = claim.target if isinstance(claim, merit.Parries) else None
+    if isinstance(claim, Feature) and claim.name == "guards":
+        guarded = claim.pieces[0]
+    if guarded is not None and guarded.square == scene.move.from_square:
+        return not is_unsafe(scene.after, scene.landed)  # it has left
+    rooms = (tactic.__name__, merit.__name__, changed.__name__)
+    done = isinstance(claim, Feature) or type(claim).__module__ in rooms
+    return done and claim.proved(scene)
+
+
+def parries(claim: Claim, reply: Step) -> bool:
+    """Whether a claim is that just this reply is no threat any more."""
+    return isinstance(claim, merit.Parries) and claim.step.move == reply.move
+
+
+def is_missed(claim: Claim, scene: Scene) -> bool:
+    """Whether what the better move leads to is more than what the move made leads to."""
+    if scene.has is None or isinstance(claim, outcomes.HitsAgain):
+        return False
+    match claim:
+        case aftermath.PicksUp():
+            return not _takes(scene, claim.target)
+        case outcomes.Draws():
+            level = scene.had is not None and abs(scene.had.value) < BETTER
+            return level and scene.has.value >= BETTER
+        case outcomes.ComesOut():
+            if claim.back and scene.takes_back and scene.instead.takes_back:
+                return False  # as either move does
+            ends = (outcomes.positions(line)[-1] for line in (scene.instead, _refuted(scene)))
+            best, made = (balance(board, scene.mover) for board in ends)
+            return best > made
+        case outcomes.Castles():
+            return not outcomes.castled(scene)
+        case outcomes.TradesQueens():
+            return bool(outcomes.positions(_refuted(scene))[-1].queens)
+    return not (leaves(claim) and _has(scene, claim))
