@@ -112,6 +112,7 @@ EDGE = r"^From .* on \w+ was better|better to the end|edge for good"
 Limits = tuple[float, float]
 ANY = (-1.0, 1.0)
 WINNING, AHEAD, EVEN, NOT_LOST = (WON, 1.0), (BETTER, WON), (-BETTER, BETTER), (-WON, 1.0)
+LOSING = (-1.0, -0.5)
 BEHIND, LOST, DOWN = (-WON, -BETTER), (-1.0, -WON), (-1.0, -BETTER)
 LOOSE = {
     WINNING: (0.35, 1.0),
@@ -119,6 +120,7 @@ LOOSE = {
     EVEN: (-0.35, 0.35),
     BEHIND: (-0.85, -0.05),
     LOST: (-1.0, -0.35),
+    LOSING: (-1.0, -0.25),
     DOWN: (-1.0, -0.05),
     NOT_LOST: (-0.85, 1.0),
     ANY: ANY,
@@ -133,7 +135,7 @@ TURNS: list[tuple[str, Limits, Limits]] = [
     (r"the better game$|was better$|upper hand after", EVEN, BEHIND),
     (r"cost \w+ a level|level position|lost the balance", EVEN, LOST),
     (r"a lost one|lost the game's thread", BEHIND, LOST),
-    (r"decisive mistake|decided the game", NOT_LOST, LOST),
+    (r"decisive mistake|decided the game", NOT_LOST, LOSING),
 ]
 KEPT = {"kept the win": WINNING, "kept the better": AHEAD, "held the": EVEN, "in the game": BEHIND}
 KEPT["mated by force"] = WINNING
@@ -378,7 +380,7 @@ SENTENCES: list[tuple[str, str, Callable[[Tale, str], bool]]] = [
     ("story counts", r"^(?:White|Black): \d", counted),
     (
         "story end",
-        r"on move \d+|^After \d+ moves \w+ had won|ends with move",
+        r"on move \d+|had won by move \d+|ends with move",
         ended,
     ),
 ]

@@ -163,7 +163,7 @@ def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
         ((0.0, 0.1, -0.7, 0.0, -0.9, -0.9), None, 3),
     ],
 )
-def test_what_decides_is_the_last_mistake_that_left_the_game_lost(
+def test_what_decides_is_the_greatest_mistake_that_was_not_given_back(
     values: tuple[float, ...], edge: int | None, decides: int
 ) -> None:
     tree = parse_game('[Result "0-1"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bc4 0-1').tree
@@ -189,7 +189,7 @@ def test_a_won_game_says_by_how_much(moves: str, tags: str, part: str) -> None:
     game = parse_game(f'{tags}[Result "0-1"]\n\n{moves} 0-1')
     told = Figures((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.9), (Label.NONE,) * 6, None)
     text = story_of(game.tree, told, [Comment()] * 6)
-    assert part in text or "After 3 moves Black had won" in text
+    assert part in text or "Black had won by move 3" in text
     assert ("bishop" in text) is ("Nxa6" in moves)
 
 

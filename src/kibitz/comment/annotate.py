@@ -276,7 +276,7 @@ def _write(
 ) -> None:
     """Write marks, values, words and lines into a game."""
     nodes, board, language = list(tree.mainline()), tree.board(), language_of(style.language)
-    families = dict([family_in(tree, figures.opening)])
+    families, told = dict([family_in(tree, figures.opening)]), ""
     for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, remarks, strict=True)):
         leaves = mark = ""
         fine = figures.labels[ply] is Label.NONE
@@ -289,6 +289,7 @@ def _write(
         board.push(node.move)
         named = figures.opening if ply == named_until else families.get(ply)
         name = _opening_text(named, language)
+        name, told = "" if name == told else name, name or told
         texts = [name, leaves, comment.text, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)

@@ -24,6 +24,8 @@ from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
     BETTER,
+    TEN_PAWNS,
+    WON,
     Label,
     accuracy,
     labels_of,
@@ -54,6 +56,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "mates": (MissesMate,),
     "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
+LOSING = 0.5  # winning chances of the other side from which a mistake may decide a game
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
@@ -158,8 +161,9 @@ def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
 def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | None]:
     """The ply from which on the winner was better to the end, and the loser's that decided.
 
-    That is the loser's last mistake since then which left it lost: one before was given back.
-    None where there is none, and where the result is not what the last position promises.
+    That is the loser's greatest mistake since then which left it lost, or nearly so, and of which
+    not half was given back. None where there is none, and where the result is not what the last
+    position promises.
     """
     white = figures.values[-1] > 0
     result = tree.headers.get("Result", "*")
@@ -173,18 +177,23 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
     if values[edge] >= BETTER:
         return None, None  # the game began so
     first = tree.board().turn
-    for ply in reversed(range(edge, len(figures.labels))):
+    lost = dict[int, float]()  # by mistakes
+    for ply in range(edge, len(figures.labels)):
+        had, has = values[ply : ply + 2]
         loses = ((ply % 2 == 0) == first) is not white and figures.labels[ply] in BAD
-        if loses and standing(values[ply]) < 2 == standing(values[ply + 1]):
-            return (edge if edge < ply - SOON else None), ply
-    return None, None
+        if loses and had < WON and has >= LOSING and min(values[ply + 1 :]) > (had + has) / 2:
+            lost[ply] = has - had
+    if not lost:
+        return None, None
+    decides = max(lost, key=lambda ply: lost[ply])
+    return (edge if edge < decides - SOON else None), decides
 
 
 def _unclear(ply: int, turns: Sequence[int], figures: Figures) -> str:
     """The sentence for a bad move where another engine may see the standings otherwise."""
     if ply not in turns:
         return "worst"
-    mates = max(abs(figures.values[ply]), abs(figures.values[ply + 1])) >= 1.0
+    mates = max(abs(figures.values[ply]), abs(figures.values[ply + 1])) >= TEN_PAWNS
     return "" if mates else "swing"
 
 

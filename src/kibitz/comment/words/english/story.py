@@ -100,7 +100,7 @@ STORY: dict[str, tuple[str, ...]] = {
         "{winner} was given the point on move {number}, with the game still level.",
     ),
     "won.odd": ("{winner} won on move {number}, though {loser} was better in the last position.",),
-    "won": ("{winner} won on move {number}{up}.", "After {number} moves {winner} had won{up}."),
+    "won": ("{winner} won on move {number}{up}.", "{winner} had won by move {number}{up}."),
     "resigned": ("{loser} resigned on move {number}{down}.",),
     "resigned.odd": ("{loser} resigned on move {number}, in the better position.",),
     "resigned.level": ("{loser} resigned on move {number}, from a position that looks level.",),
@@ -121,6 +121,6 @@ STORY: dict[str, tuple[str, ...]] = {
     "habit.threats": ("did not meet a threat, so ask what the last move wants",),
     "habit.mated": ("allowed a mate, so look at the checks against the king first",),
     "habit.mates": ("missed a mate, so look at every check",),
-    "habit.gains": ("passed by material that could be won, so look at every capture",),
+    "habit.gains": ("passed by material that could be won, so look at every capture and check",),
 }
 LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

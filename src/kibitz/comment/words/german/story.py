@@ -117,7 +117,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "won": (
         "{winner} gewann im {number}. Zug{up}.",
-        "Nach {number} Zügen hatte {winner} gewonnen{up}.",
+        "Bis zum {number}. Zug hatte {winner} gewonnen{up}.",
     ),
     "resigned": ("{loser} gab im {number}. Zug auf{down}.",),
     "resigned.odd": ("{loser} gab im {number}. Zug in der besseren Stellung auf.",),
@@ -148,7 +148,9 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "habit.mated": ("erlaubten ein Matt; also zuerst die Schachs gegen den König ansehen",),
     "habit.mates": ("verpassten ein Matt; also jedes Schach ansehen",),
-    "habit.gains": ("ließen Material liegen, das zu gewinnen war; also jeden Schlagzug ansehen",),
+    "habit.gains": (
+        "ließen Material liegen, das zu gewinnen war; also Schlagzüge und Schachs ansehen",
+    ),
 }
 LABELS = {
     2: ("Fehler", "Fehler"),
