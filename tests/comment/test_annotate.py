@@ -379,6 +379,20 @@ def test_a_fault_in_one_game_costs_no_other(
     assert "1 left without comments" in capsys.readouterr().err
 
 
+def test_a_page_of_something_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, page = tmp_path / "games.pgn", tmp_path / "mine.html"
+    source.write_text(TRAP)
+    page.write_text("<title>Mine</title>")
+    command = ["annotate", str(source), "--nodes", "50", "--html", str(page)]
+    assert main(command) == 2
+    assert "would replace another file" in capsys.readouterr().err
+    assert page.read_text() == "<title>Mine</title>"
+    page.unlink()
+    assert [main(command), main(command)] == [0, 0]  # its own page is written anew
+
+
 @pytest.mark.parametrize("content", [b"a shopping list\n", b"b\xffn\n", TRAP.encode()])
 def test_a_file_of_something_else_is_left_alone(
     engine: Engine, tmp_path: Path, content: bytes

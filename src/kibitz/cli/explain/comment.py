@@ -49,7 +49,7 @@ from kibitz.comment.decoder.corpus import (
 from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Sampling, WordsCard
 from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.facts import Scene
-from kibitz.comment.report.page import Report
+from kibitz.comment.report.page import Report, is_report
 from kibitz.comment.select import Level
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import Code, chosen_language, language_of
@@ -405,6 +405,9 @@ def annotate(
     report = None if html is None else Report(language_of(spoken))
     if html is not None:
         check_output(game, html, "--html")
+        if html.exists() and not is_report(html):
+            fix = "give another --html, or move the file away"
+            raise InputError("the page would replace another file", value=str(html), fix=fix)
         if output is not None and html.resolve() == output.resolve():
             raise InputError("the page is the output", value=str(html), fix="give another --html")
     with (

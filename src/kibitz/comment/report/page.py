@@ -31,6 +31,7 @@ from kibitz.core.files import Location, atomic_write
 from kibitz.position.pgn import Game, eval_of, text_of
 
 ASSETS = Path(__file__).parent / "static"
+HEAD = 8192  # bytes within which a page has its title
 LONGEST_TAG = 120  # letters of a name that are shown
 DRAWN = "½-½"
 ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
@@ -109,6 +110,12 @@ class Report:
         ]
         games = html.escape(self._language.page["games"])
         return f'<nav id="games" aria-label="{games}"><ol>{"".join(entries)}</ol></nav>'
+
+
+def is_report(page: Path) -> bool:
+    """Whether a file is a page of annotated games, by its title."""
+    with page.open("rb") as file:
+        return b"\xc2\xb7 Kibitz</title>" in file.read(HEAD)
 
 
 def _filled(template: str, parts: dict[str, str]) -> str:
