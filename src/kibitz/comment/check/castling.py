@@ -142,11 +142,11 @@ def read_castling_of_both(hit: Hit) -> Made:
         yield Castling(side, done=True, wing=_wing(hit)), not hit.match["no"]
 
 
-def read_not_castled(hit: Hit) -> Made:
-    """That a side has not done so, behind words on the other side's castling."""
-    side = side_of(hit.match["side"])
-    if side is not None and "castled" in hit.match.string[: hit.match.start()]:
-        yield Castling(side, done=True), False
+def read_castled_too(hit: Hit) -> Made:
+    """That a side has done so, or not, behind words on the other side's castling."""
+    side, before = side_of(hit.match["side"]), hit.match.string[: hit.match.start()]
+    if side is not None and "castled" in before:
+        yield Castling(side, done=True), not hit.match["no"]
 
 
 def read_castling_both_ways(hit: Hit) -> Made:
@@ -184,8 +184,8 @@ FORMS: tuple[Form, ...] = (
         sure=True,
     ),
     form(
-        rf"\b(?:while|whereas|but)\s+{SIDE}\s+has(?:\s+not|n't)(?:\s+done\s+so)?(?:\s+yet)?(?=\s*[.!,;]|$)",
-        read_not_castled,
+        rf"\b(?:while|whereas|but)\s+{SIDE}\s+has(?P<no>\s+not|n't)?(?:\s+(?:already\s+)?done\s+so)?(?:\s+yet)?(?=\s*[.!,;]|$)",
+        read_castled_too,
     ),
     form(
         rf"^{SIDE}\s+can(?:\s+still)?\s+castle\s+(?:on|to)\s+(?:either\s+side|both\s+sides)"

@@ -5,6 +5,7 @@ patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import chess
@@ -103,7 +104,8 @@ def read_contact(hit: Hit) -> Made:
         yield Contact(named, guards=guards, count=count), not groups.get("no")
         return
     side = named.white if guards else against(named)
-    by = [thing(hit.match, name, side, loose=True) for name in ("one", "two")]
+    items = _BY.finditer(groups.get("by") or "")
+    by = [thing(item, "one", side, loose=True) for item in items]
     only = bool(groups.get("only") or groups.get("sole"))
     things = tuple(each for each in by if each is not None)
     if things:
@@ -388,6 +390,8 @@ def read_battery(hit: Hit) -> Made:
 # --- forms ----------------------------------------------------------------------------------------
 
 
+ONE = re.sub(r"\(\?P<\w+>", "(?:", piece("one"))  # of a list
+_BY = re.compile(piece("one"), re.IGNORECASE)
 TIMES = r"(?:\s+(?P<times>once|twice)|\s+by\s+(?P<pieces>two|three)\s+(?:\w+\s+)?pieces)"
 BARE = rf"(?:{piece('p')}|(?P<p_bare>{SQUARE}))"
 DIAGONAL = rf"(?P<from>{SQUARE})\s?-\s?(?P<to>{SQUARE})(?:\s+|-)diagonal"
@@ -399,7 +403,7 @@ FORMS: tuple[Form, ...] = (
     form(
         rf"\b{BARE}{IS}{NOT}(?:(?P<only>only)\s+)?(?:currently\s+|being\s+|well\s+)?"
         r"(?P<verb>attacked|defended|protected|guarded|supported|covered)\s+"
-        rf"(?:both\s+)?(?:(?P<sole>only)\s+)?by\s+{piece('one')}(?:\s+and\s+{piece('two')})?",
+        rf"(?:both\s+)?(?:(?P<sole>only)\s+)?by\s+(?P<by>{ONE}(?:(?:,\s+|,?\s+and\s+)(?:by\s+)?{ONE}){{0,4}})",
         read_contact,
     ),
     form(

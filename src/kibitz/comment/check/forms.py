@@ -130,7 +130,8 @@ FORMS: tuple[Form, ...] = (
         readers.read_condition("mate"),
     ),
     form(
-        r"^(?:and\s+)?(?:(?:it|this(?:\s+move)?)\s+(?:is|delivers|gives)\s+|it's\s+)?(?:check)?mate(?:[!.]|$)",
+        r"^(?:and\s+)?(?:(?:(?:it|this(?:\s+move)?)\s+(?:is|delivers|gives)\s+|it's\s+)?(?:check)?mate"
+        r"|(?:it|this(?:\s+move)?)\s+(?:check)?mates)(?=\s*(?:[!.,:]|$)|\s+and\b)",
         readers.read_condition("mate"),
     ),
     form(
@@ -147,11 +148,13 @@ FORMS: tuple[Form, ...] = (
         near=False,
     ),
     form(
-        rf"\bit(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)\b", readers.read_turn, near=False
+        rf"\b(?:it(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)|{SIDE.replace('side', 'by_who')}\s+has\s+the\s+move)\b",
+        readers.read_turn,
+        near=False,
     ),
     form(
         rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+)*(?:gives?|giving|delivers?)\s+(?:a\s+)?check"
-        r"(?=\s*[.!,;]|\s+to\s+the\s+(?:(?:white|black)\s+)?king\b)",
+        r"(?:\s+to\s+(?:the\s+(?:(?:white|black)\s+)?|(?:white|black)'s\s+)king\b)?(?=\s*[.!,;]|\s+(?:and|but)\b|$)",
         readers.read_gives_check,
     ),
     form(
@@ -284,19 +287,20 @@ FORMS: tuple[Form, ...] = (
         readers.read_pawn,
     ),
     form(
-        rf"\b(?:the\s+|an?\s+)?(?P<half>(?:half|semi)[-\s])?open\s+{FILE}\b",
+        rf"\b(?:{SIDE}(?:'s|\s+has)\s+)?(?:the\s+|an?\s+)?(?P<half>(?:half|semi)[-\s])?open\s+{FILE}\b",
         readers.read_file,
     ),
     form(
-        rf"\b{FILE}{IS}{NOT}(?:completely\s+|fully\s+)?(?P<half>(?:half|semi)[-\s])?open\b",
+        rf"\b(?:the\s+)?{FILE}{IS}{NOT}(?:completely\s+|fully\s+)?(?P<half>(?:half|semi)[-\s])?open\b(?:\s+for\s+{SIDE}\b)?",
         readers.read_file,
     ),
     form(
-        rf"\b{SIDE}\s+has\s+(?:now\s+)?(?:the\s+(?:bishop\s+pair|pair\s+of\s+bishops|two\s+bishops))\b",
+        rf"\b{SIDE}\s+(?:now\s+|still\s+)?has\s+(?:now\s+)?(?:the\s+(?:bishop\s+pair|pair\s+of\s+bishops|two\s+bishops))\b",
         readers.read_bishops,
     ),
     form(
-        r"\bbishops\s+of\s+(?:different|opposite|opposing)\s+colou?rs?\b|\bopposite[-\s]colou?red\s+bishops\b",
+        r"\b(?:there\s+are\s+|(?:the\s+)?)bishops\s+(?:are\s+)?of\s+(?:different|opposite|opposing)\s+colou?rs?\b"
+        r"|\b(?:there\s+are\s+)?opposite[-\s]colou?red\s+bishops\b",
         readers.read_bishops,
     ),
     form(
@@ -305,7 +309,7 @@ FORMS: tuple[Form, ...] = (
         near=False,
     ),
     form(
-        rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+|again\s+)*|,\s*|^)"
+        rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+|again\s+)*|,\s*|^|^(?:this(?:\s+move)?|it)\s+)"
         rf"threaten(?:s|ing)\s+{SAN}(?P<mates>\s+(?:check)?mate\b)?(?!\w|-|\s+(?:and|followed|then|or))",
         readers.read_threat,
         moves=True,
@@ -322,7 +326,7 @@ FORMS: tuple[Form, ...] = (
         moves=True,
     ),
     form(
-        r"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+)*|,\s*|^|\band\s+)"
+        r"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+)*|,\s*|^|\band\s+|^(?:this(?:\s+move)?|it)\s+)"
         r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b(?:\s+in\s+one(?:\s+move)?)?",
         readers.read_threat_of_mate,
         near=False,

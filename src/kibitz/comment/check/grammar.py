@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.comment.check import castling, contacts, forms, material, moves, structure
+from kibitz.comment.check import castling, contacts, forms, material, moves, readers, structure
 from kibitz.comment.check.forms import Form
 from kibitz.comment.check.readers import Context, Hit
 from kibitz.comment.check.statements import Statement, is_ambiguous, parsed, turned
-from kibitz.comment.check.text import ELSEWHERE, OLD, PLAYED
+from kibitz.comment.check.text import ELSEWHERE, MOVE, OLD, PLAYED
 from kibitz.comment.facts import played
 
 FORMS = (
@@ -29,6 +29,19 @@ FORMS = (
 )
 
 
+# How things are named; what is said of them, if there is a verb.
+NAMING = (
+    readers.read_stands,
+    readers.read_pinned,
+    readers.read_pawn,
+    readers.read_file,
+    readers.read_bishops,
+    structure.read_backward,
+    structure.read_outpost,
+)
+_CLAUSE = re.compile(
+    r"\b(?:is|are|has|have|owns|possesses|enjoys|stands?|remains?)\b|\bthere's\b", re.IGNORECASE
+)
 # Words that make a sentence a guess, a wish, a rule, a story or a question.
 HEDGES = re.compile(
     r"\b(?:if|would|could|should|might|may|maybe|perhaps|probably|unless|suppos\w+|imagin\w+|assum\w+|"
@@ -84,6 +97,7 @@ class Claimed(NamedTuple):
     start: int
     end: int
     near: bool = True  # a position before or after may be meant
+    names: bool = False  # a thing of which nothing is said, besides that it is there
 
 
 class Reading(NamedTuple):
@@ -111,10 +125,17 @@ def read(sentence: str, context: Context) -> Reading:
                 continue
             near = form.near and not _is_of_the_move(match, context)
             claims += [
-                Claimed(statement, positive, *match.span(), near)
+                Claimed(statement, positive, *match.span(), near, _names(form, match))
                 for statement, positive in form.read(Hit(match, context))
             ]
     return Reading(tuple(claims), away or (bool(named) and not claims))
+
+
+def _names(form: Form, match: re.Match[str]) -> bool:
+    """Whether words name a thing, as "the open e-file", and are no clause of their own."""
+    return form.read in NAMING and (
+        form.read is readers.read_stands or not _CLAUSE.search(match[0])
+    )
 
 
 def _is_of_the_move(match: re.Match[str], context: Context) -> bool:
@@ -179,6 +200,12 @@ _NOT = re.compile(
     r"(?:\bnot?|n't|cannot|\b(?:avoid|prevent|stop|after|instead of)\w*)\b", re.IGNORECASE
 )
 _LEADS = ("", "the move", "and", "now", "the capture")
+_PLAYS = re.compile(
+    r"|(?:now\s+)?(?:the\s+(?:move|capture)|and|(?:white|black)\s+can\s+(?:now\s+|also\s+)?(?:play|push))|now"
+)
+_OWN = re.compile(
+    rf"^(?:(?:the\s+move|here|now)\s+)?(?:\d{{1,3}}\s?\.{{1,3}}\s?)?({MOVE})[!?]{{0,2}}(?=\s)"
+)
 
 
 def bare(sentence: str, *, numbers: bool = True) -> str:
@@ -192,6 +219,18 @@ def bare(sentence: str, *, numbers: bool = True) -> str:
     if opening is None or HEDGES.search(opening[0]) or PLAYED.search(opening[0]):
         return sentence
     return sentence[opening.end() :]
+
+
+def of_the_move(sentence: str, san: str) -> str:
+    """A sentence whose subject is the move that was made, as one on "this move".
+
+    >>> of_the_move("4.Qxf7# is mate.", "Qxf7#")
+    'This move is mate.'
+    """
+    match = _OWN.match(sentence)
+    if match is None or not san or match[1].rstrip("+#") != san.rstrip("+#"):
+        return sentence
+    return f"This move{sentence[match.end() :]}"
 
 
 def variation(sentence: str) -> tuple[list[str], str]:
@@ -209,6 +248,7 @@ class Deed(NamedTuple):
     san: str
     said: str  # as a sentence of its own
     threat: bool  # it is one of the side that is not to move
+    start: int  # where the words that say so begin
 
 
 def deed(sentence: str) -> Deed | None:
@@ -227,7 +267,8 @@ def deed(sentence: str) -> Deed | None:
     else:
         third = verb if leads in _LEADS and verb in _THIRD.values() else None
     said = f"This move {third} {match['rest']}"
-    return Deed(match["move"], said, "threat" in leads) if third else None
+    start = 0 if _PLAYS.fullmatch(leads) else match.start()
+    return Deed(match["move"], said, "threat" in leads, start) if third else None
 
 
 _TOKEN = re.compile(

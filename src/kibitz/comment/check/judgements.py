@@ -175,9 +175,12 @@ class FileIs(Statement):
 
     file: int
     half: bool = False
+    white: bool | None = None  # for which side it is half-open: that without a pawn on it
 
     def true_in(self, at: View) -> bool | None:
         """By its pawns; of a file with pawns of one side some say open, some half-open."""
+        if self.white is not None and not is_open(at.board, self.file):
+            return is_half_open(at.board, self.file, self.white)
         halves = [is_half_open(at.board, self.file, white) for white in (True, False)]
         if is_open(at.board, self.file):
             return None if self.half else True

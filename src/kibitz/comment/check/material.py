@@ -271,7 +271,7 @@ FORMS: tuple[Form, ...] = (
         read_lacks,
     ),
     form(
-        rf"\b(?:is|have|has)\s+{NOT}a\s+(?:(?:simple|pure|winning|drawn|theoretical|basic)\s+)*(?:king[-\s]and[-\s])?"
+        rf"(?:\b(?:this|it|white|black|we|the\s+position)\s+)?\b(?:is|have|has)\s+{NOT}a\s+(?:(?:simple|pure|winning|drawn|theoretical|basic)\s+)*(?:king[-\s]and[-\s])?"
         r"(?P<kind>pawn|rook|queen|knight|bishop)(?:[-\s]and[-\s]pawns?)?\s+(?:endgame|ending)\b",
         read_ending,
     ),
@@ -279,7 +279,7 @@ FORMS: tuple[Form, ...] = (
         r"^(?:this|it|the\s+(?:position|opening))\s+(?:(?:position|opening|structure)\s+)?"
         r"(?:is|comes\s+from|arises\s+from|arose\s+from|stems\s+from|results\s+from)\s+"
         r"(?:an?\s+|the\s+)?(?:typical\s+|classical\s+|standard\s+|position\s+(?:from|in|of)\s+(?:an?\s+|the\s+)?)?"
-        rf"(?P<name>{_NAMES})\b(?!\s*-)",
+        rf"(?P<name>{_NAMES})\b(?!\s*-)(?:\s+(?:game|opening|defen[cs]e)\b)?",
         read_opening,
         sure=True,
     ),

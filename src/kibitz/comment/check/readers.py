@@ -286,7 +286,7 @@ def read_condition(name: Literal["check", "mate", "stalemate", "double check"]) 
 
 def read_turn(hit: Hit) -> Made:
     """Whose turn it is."""
-    side = side_of(hit.match["side"])
+    side = side_of(hit.match["side"] or hit.match.groupdict().get("by_who"))
     assert side is not None
     yield said.ToMove(side), True
 
@@ -413,11 +413,9 @@ def read_pawn(hit: Hit) -> Made:
 
 def read_file(hit: Hit) -> Made:
     """That a file is open or half-open."""
-    half = bool(hit.match["half"])
-    yield (
-        judgements.FileIs(ord(hit.match["file"]) - ord("a"), half),
-        not hit.match.groupdict().get("no"),
-    )
+    half, side = bool(hit.match["half"]), side_of(hit.match["side"])
+    file = judgements.FileIs(ord(hit.match["file"]) - ord("a"), half, side if half else None)
+    yield file, not hit.match.groupdict().get("no")
 
 
 def read_bishops(hit: Hit) -> Made:

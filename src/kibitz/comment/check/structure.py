@@ -363,7 +363,7 @@ FORMS: tuple[Form, ...] = (
         read_on_wing,
     ),
     form(
-        rf"\bpawns\s+on\s+(?P<at>{SQUARE})\s+and\s+(?P<two>{SQUARE}){IS}(?:connected|joined)\b",
+        rf"\b(?:(?:the|white's|black's)\s+)?pawns\s+on\s+(?P<at>{SQUARE})\s+and\s+(?P<two>{SQUARE}){IS}(?:connected|joined)\b",
         read_joined,
     ),
 )

@@ -16,12 +16,14 @@ import chess
 import chess.pgn
 
 from kibitz.comment.analyse import Searches
+from kibitz.comment.check.clauses import rest
 from kibitz.comment.check.grammar import (
     Claimed,
-    Reading,
+    Deed,
     bare,
     deed,
     followed,
+    of_the_move,
     read,
     variation,
 )
@@ -57,14 +59,6 @@ MOST_NAMED = 400  # moves; behind more of them nothing in a text is judged
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
-# What a sentence says besides where pieces stand; unless it is read, the sentence is not.
-_DOES = re.compile(
-    r"\b(?:attack|pin|fork|skewer|defend|protect|guard|threat|win|los[es]|tak|captur|trap|mat[ei]|check|"
-    r"target|eye|aim|point|pressur|prevent|stop|restrict|dominat|forc|expos|overload|open|"
-    r"block|control|support|develop|weak|strong|good|bad|better|worse|hang|discover|sacrific)\w*",
-    re.IGNORECASE,
-)
-_IS = re.compile(r"\b(?:is|are|isn't|aren't|has|have|hasn't|haven't)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
@@ -115,15 +109,15 @@ def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> It
         if away or len(text) > LONGEST_SENTENCE:
             yield Judged(text, "not checkable")
             continue
-        said = bare(text)
-        words, rest = variation(said)
+        said = bare(of_the_move(text, setting.context.san))
+        words, behind = variation(said)
         if words:
-            yield _after_moves(text, words, rest, setting, search)
+            yield _after_moves(text, words, behind, setting, search)
             away = True
             continue
-        reading = read(said, setting.context)
-        yield _joined(text, _parts(said, reading, setting), search)
-        away = reading.away
+        away = read(said, setting.context).away
+        said = bare(said, numbers=not said.startswith("This"))
+        yield _joined(text, _understood(said, setting), search)
 
 
 def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) -> Iterator[Judged]:
@@ -153,19 +147,46 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
 def _of_sentence(
     text: str, setting: Setting, search: Search | None, end: Sequence[chess.Board]
 ) -> Judged:
-    said = bare(text, numbers=False)
-    words, rest = variation(said)
+    said = bare(of_the_move(text, setting.context.san), numbers=False)
+    words, behind = variation(said)
     if words:
-        return _after_moves(text, words, rest, setting, search)
-    return _joined(text, _parts(said, read(said, setting.context), setting), search, end)
+        return _after_moves(text, words, behind, setting, search)
+    return _joined(text, _understood(said, setting), search, end)
 
 
-def _parts(text: str, reading: Reading, setting: Setting) -> list[_Part]:
-    """What a sentence says of the position, and of what its only move does."""
-    parts = [_Part(text, reading, setting)]
+def _understood(text: str, setting: Setting, *, more: bool = True) -> _Understood:
+    """What a sentence says of the position, and of what its only move does.
+
+    With `more` what is joined to that is read, too, as clauses of their own.
+    """
+    reading = read(text, setting.context)
+    parts, unknown = [_Part(reading.claims, setting)], list[str]()
+    spans = [(claim.start, claim.end) for claim in reading.claims if not claim.names]
+    does, there = _done(text, setting)
+    if does is not None and there is not None:
+        done = _understood(does.said, there, more=more)
+        if any(part.claims for part in done.parts):
+            parts, unknown = [*parts, *done.parts], done.unknown
+            spans.append((does.start, len(text)))
+    if not spans and more:  # a title, or a cry: "Opposite-coloured bishops!"
+        named = [claim for claim in reading.claims if not isinstance(claim.statement, Stands)]
+        spans = [(claim.start, claim.end) for claim in named]
+
+    def understand(said: str) -> bool:
+        clause = _understood(said, setting, more=False) if more else None
+        if clause is None or clause.unknown:
+            return False
+        parts.extend(clause.parts)
+        return True
+
+    return _Understood(parts, [*unknown, *rest(text, spans, understand)])
+
+
+def _done(text: str, setting: Setting) -> tuple[Deed | None, Setting | None]:
+    """What a sentence says of a move, and the position behind it."""
     does = deed(text)
     if does is None:
-        return parts
+        return None, None
     other = turned(setting.now, not setting.now.turn)
     starts = [other] if does.threat else [setting.now, setting.before, other]
     boards = [board for board in starts if board is not None]
@@ -173,30 +194,34 @@ def _parts(text: str, reading: Reading, setting: Setting) -> list[_Part]:
     made = [(board, move) for board, move in moves if move is not None]
     for start, move in made[:1]:
         nearby = tuple(played(*each) for each in made[1:])
-        there = Setting(played(start, move), start, move, nearby, text=setting.text)
-        done = read(does.said, there.context)
-        parts += [_Part(does.said, done, there)] if done.claims else []
-    return parts
+        return does, Setting(played(start, move), start, move, nearby, text=setting.text)
+    return None, None
 
 
 class _Part(NamedTuple):
-    """Words that were read, what they say, and of which position."""
+    """What is claimed, and of which position."""
 
-    text: str
-    reading: Reading
+    claims: Sequence[Claimed]
     setting: Setting
 
 
+class _Understood(NamedTuple):
+    """What a sentence says, and the words of it that were not understood."""
+
+    parts: list[_Part]
+    unknown: list[str]
+
+
 def _joined(
-    text: str, parts: Sequence[_Part], search: Search | None, end: Sequence[chess.Board] = ()
+    text: str, said: _Understood, search: Search | None, end: Sequence[chess.Board] = ()
 ) -> Judged:
-    """A sentence by its statements: false if one is, true if one is and none is open.
+    """A sentence by its statements: false if one is, true if all are and no word is left.
 
     `end` is where a line of moves has led that an earlier sentence named.
     """
     answers: list[bool | None] = []
-    for part in parts:
-        for claim in part.reading.claims:
+    for part in said.parts:
+        for claim in part.claims:
             if end and isinstance(claim.statement, BY_SEARCH):
                 answers.append(None)
                 continue
@@ -206,19 +231,14 @@ def _joined(
             if end and any(not _holds(claim, View(board)) for board in end):
                 answer = None
             answers.append(answer)
-    claims = [claim for part in parts for claim in part.reading.claims]
-    states = any(not isinstance(claim.statement, Stands) for claim in claims)
-    more = any(_says_more(part.text, part.reading) for part in parts)
-    whole = bool(answers) and all(answers) and (states or not more)
-    return Judged(text, "true" if whole else "not checkable")
-
-
-def _says_more(text: str, reading: Reading) -> bool:
-    """Whether a sentence says anything that was not read, besides where pieces stand."""
-    left = list(text)
-    for claim in reading.claims:
-        left[claim.start : claim.end] = " " * (claim.end - claim.start)
-    return bool(_DOES.search(text) or _IS.search("".join(left)))
+    claims = [claim for part in said.parts for claim in part.claims]
+    states = any(not (claim.names and isinstance(claim.statement, Stands)) for claim in claims)
+    if not states or not all(answers):
+        return Judged(text, "not checkable")
+    if said.unknown:
+        names = ", ".join(f'"{words}"' for words in said.unknown)
+        return Judged(text, "not checkable", f"not understood: {names}; the rest is true")
+    return Judged(text, "true")
 
 
 def _proved(claim: Claimed, setting: Setting, search: Search | None) -> tuple[bool | None, str]:
@@ -264,14 +284,14 @@ def _look(search: Search | None, *, confirm: bool = False) -> Look | None:
 
 
 def _after_moves(
-    text: str, words: Sequence[str], rest: str, setting: Setting, search: Search | None
+    text: str, words: Sequence[str], said: str, setting: Setting, search: Search | None
 ) -> Judged:
     """A sentence on what moves lead to, from the position of its comment or the one before."""
     for start in (setting.now, setting.before):
         boards = [] if start is None else list(line_from(start, words))
         if start is not None and len(boards) == len(words):
             at = Setting(boards[-1], start, text=setting.text, from_line=True)
-            return _joined(text, [_Part(rest, read(rest, at.context), at)], search)
+            return _joined(text, _understood(said, at), search)
     return _impossible(text, words, setting) if setting.text else _illegal(text, setting)
 
 
