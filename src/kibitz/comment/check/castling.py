@@ -200,7 +200,7 @@ FORMS: tuple[Form, ...] = (
         read_castling,
     ),
     form(
-        rf"\b{SIDE}\s+can(?P<no>not|'t)?\s+(?P<now>castle)\b{WING}"
+        rf"\b{SIDE}(?:'s\s+king)?\s+can(?P<no>not|'t)?\s+(?P<now>castle)\b{WING}"
         rf"(?P<at_once>\s+(?:right\s+away|immediately|at\s+once|right\s+now))?(?!\s+(?:on|to|because|due|as|since|into|with))",
         read_castling_now,
     ),

@@ -384,6 +384,8 @@ def read_battery(hit: Hit) -> Made:
     squares = chess.BB_ALL
     if hit.match["from"]:
         squares = _diagonal(hit.match["from"], hit.match["to"]) or chess.BB_ALL
+    elif hit.match["file"]:
+        squares = chess.BB_FILES["abcdefgh".index(hit.match["file"])]
     yield Together(replace(one, white=white), replace(two, white=white), squares=squares), True
 
 
@@ -451,7 +453,8 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         rf"\b{piece('one')}\s+and\s+{piece('two')}\s+(?:now\s+)?(?:form|create|make|build)\s+a\s+"
-        rf"(?:strong\s+|powerful\s+|dangerous\s+)?battery(?:\s+(?:on|along)\s+the\s+(?:long\s+)?{DIAGONAL})?",
+        rf"(?:strong\s+|powerful\s+|dangerous\s+)?battery"
+        rf"(?:\s+(?:on|along)\s+the\s+(?:(?:long\s+)?{DIAGONAL}|(?:half-|semi-)?(?:open\s+)?{FILE}))?",
         read_battery,
     ),
 )

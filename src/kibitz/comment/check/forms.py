@@ -37,7 +37,7 @@ HOW = (
 NOT = r"(?P<no>not\s+)?"
 TO_PIECE = (
     r"(?:\s+(?:to|against)\s+(?:(?:the|his|its|her|their|(?:white|black)'s)\s+)"
-    rf"(?:(?:white|black)\s+)?(?P<behind>{KIND})\b)?"
+    rf"(?:(?:white|black)\s+)?(?P<behind>{KIND})\b(?:\s+on\s+{SQUARE})?)?"
 )
 AIMS = (
     r"target(?:s|ing)?|eye(?:s|ing)?|(?:is\s+)?(?:aim|point|look)(?:s|ed|ing)?\s+at|bear(?:s|ing)?\s+down\s+on"
@@ -148,7 +148,8 @@ FORMS: tuple[Form, ...] = (
         near=False,
     ),
     form(
-        rf"\b(?:it(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)|{SIDE.replace('side', 'by_who')}\s+has\s+the\s+move)\b",
+        rf"\b(?:it(?:\s+is|'s)\s+(?:now\s+)?{SIDE}'s\s+(?:turn|move)"
+        r"|(?P<by_who>white|black)\s+has\s+the\s+move)\b",
         readers.read_turn,
         near=False,
     ),
@@ -187,7 +188,7 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         rf"^(?:and\s+)?(?P<by_who>white|black)\s+(?:now\s+|also\s+|simply\s+|finally\s+)*"
-        rf"(?P<verb>wins|loses)\s+{piece('one')}(?=\s*[.!,]|\s+and|\s+on\s+the\s+next|$)",
+        rf"(?P<verb>wins|loses)\s+{piece('one')}(?:\s+on\s+the\s+next\s+move)?(?=\s*[.!,]|\s+and|$)",
         readers.read_wins,
     ),
     form(
@@ -246,6 +247,14 @@ FORMS: tuple[Form, ...] = (
     form(
         rf"^(?:and\s+)?(?:now\s+)?{SIDE}\s+(?:now\s+|also\s+|easily\s+|simply\s+|again\s+)*(?P<how>wins|loses)\s*[!.]",
         readers.read_standing,
+    ),
+    form(
+        rf"^(?:and\s+)?{SIDE}\s+to\s+(?:move|play)\s+and\s+(?P<how>win)s?(?=\s*[.!]|$)",
+        readers.read_standing,
+    ),
+    form(
+        r"^(?:and\s+)?(?:white|black)\s+to\s+(?:move|play)\s+and\s+draws?(?=\s*[.!]|$)",
+        readers.read_equal,
     ),
     form(
         rf"\b(?:the\s+)?(?:position|endgame|ending){IS}{HOW}(?:equal|level|balanced|even|drawn|a\s+draw)\b",

@@ -82,7 +82,9 @@ BEHIND = re.compile(
     re.IGNORECASE,
 )
 # Where a clause begins that does not bear on what was said before it.
-CLAUSE = re.compile(r"[;:]|,\s+(?:but|so|and|which|although|though|while|since)\b|\s-\s")
+CLAUSE = re.compile(
+    r"[;:]|,\s+(?:but|so|and|which|although|though|while|since|with\s+(?:each|both))\b|\s-\s"
+)
 
 
 # A question, what introduces something, or what the next move in the game brings to its end.

@@ -43,7 +43,7 @@ SQUARE = "(?-i:[a-h][1-8])"
 SIDE = r"(?P<side>white|black)"
 ADJECTIVE = (
     r"(?:strong|weak|powerful|bad|good|lone|passed|isolated|doubled|advanced"
-    r"|last|free|only|offered|remaining|poor|active|passive|fianchettoed|important|central|unprotected|undefended)"
+    r"|last|free|only|offered|remaining|own|poor|active|passive|fianchettoed|important|central|unprotected|undefended)"
 )
 
 
@@ -333,7 +333,16 @@ def read_counts(hit: Hit) -> Made:
         yield judgements.Counts(side, kind_named(hit.match["kind"]), count), True
 
 
-_SIZES = {"winning": 2, "won": 2, "wins": 2, "decisive": 2, "lost": -2, "losing": -2, "loses": -2}
+_SIZES = {
+    "winning": 2,
+    "won": 2,
+    "wins": 2,
+    "win": 2,
+    "decisive": 2,
+    "lost": -2,
+    "losing": -2,
+    "loses": -2,
+}
 _SIZES |= {"better": 1, "worse": -1, "clear": 1, "big": 1, "large": 1, "huge": 1, "significant": 1}
 _SIZES |= {"ahead": 1, "stable": 1, "comfortable": 1, "lasting": 1}
 _SLIGHT = re.compile(
