@@ -19,7 +19,7 @@ SHOWN = 60  # characters of what was not understood
 # What says nothing about the position.
 _FILLER = re.compile(
     r"\b(?:of\s+course|as\s+well|a\s+(?:little|bit)|at\s+(?:once|the\s+same\s+time|the\s+moment)|right\s+(?:now|away)"
-    r"|for\s+now|on\s+the\s+board|in\s+(?:this|the|the\s+(?:current|given))\s+(?:position|ending|endgame)|in\s+fact|with\s+(?:best|correct)\s+play|note\s+that|we\s+see\s+that"
+    r"|for\s+now|on\s+the\s+board|in\s+(?:this|the|the\s+(?:current|given))\s+(?:position|ending|endgame)|in\s+fact|with\s+(?:best|correct)\s+play|this(?:\s+move)?\s+means\s+that|note\s+that|we\s+see\s+that"
     r"|as\s+(?:you|we)\s+can\s+see|(?:you|we)\s+can\s+see\s+that|here|now|simply|also|too|still|already|currently|again"
     r"|just|very|quite|really|clearly|obviously|certainly|definitely|indeed|actually|immediately|both|yet"
     r"|the|an?|and|but|while|whereas|though|although|however|moreover|furthermore|additionally|meanwhile|well)\b",
@@ -35,7 +35,7 @@ _NEXT = re.compile(r"\s*[,;]\s*(?:and\s+|but\s+)?|\s+(?:and|but|while|whereas)\s
 # These say why: of that nothing is proved, but what they begin with has to be so.
 _WHY = re.compile(r"^(?:because|since|as|so(?:\s+that)?|thus|therefore)\b\s*,?\s*", re.IGNORECASE)
 _WHICH = re.compile(r"^(?:which|who|that)\s+(?:(?:now|also|still|itself|in\s+turn)\s+)?", re.I)
-_NOTHING = re.compile(r"^nothing\s+(?:guards|defends|protects)\b", re.IGNORECASE)
+_NOTHING = re.compile(r"\bwhich\s+nothing\s+(?:guards|defends|protects)\b", re.IGNORECASE)
 # What begins with a subject of its own.
 _OWN = re.compile(
     rf"^(?:the|its?|this|there|both|neither|each|his|her|their|an?|material|{SQUARE}"
@@ -87,6 +87,7 @@ def _joined(gap: str, clause: str, understand: Understand) -> Iterator[str]:
 
     Behind one that is not, and in a guess, nothing is certain.
     """
+    gap = _NOTHING.sub("which is unguarded", gap)
     if _is_empty(gap):
         return
     ends = [match.start() for match in _NEXT.finditer(gap) if match.start()] + [len(gap)]
@@ -152,7 +153,7 @@ def _sentences(words: str, clause: str, opposed: bool) -> Iterator[str]:
     if which is not None:
         names = [match[0] for match in _TARGET.finditer(clause)]
         if names and len(names[-1]) > len("e4"):
-            yield f"{names[-1]} {_NOTHING.sub('is unguarded', words[which.end() :])}"
+            yield f"{names[-1]} {words[which.end() :]}"
         return
     if _OWN.match(words):
         yield words

@@ -12,6 +12,7 @@ import chess
 
 from kibitz.comment.check.forms import FILE, IS, NOT, Form, form
 from kibitz.comment.check.readers import (
+    KIND,
     NUMBERS,
     SIDE,
     SQUARE,
@@ -20,13 +21,16 @@ from kibitz.comment.check.readers import (
     Made,
     against,
     doer,
+    kind_named,
+    moved,
     piece,
     side_of,
     spoken,
+    target,
     thing,
 )
 from kibitz.comment.check.statements import Statement, Thing, View, names_of, turned
-from kibitz.comment.facts import SLIDERS, is_half_open, is_open, is_trapped
+from kibitz.comment.facts import SLIDERS, is_trapped
 
 
 def _aligned(first: int, second: int) -> bool:
@@ -154,9 +158,40 @@ class Blocks(Statement):
 
 def read_blocks(hit: Hit) -> Made:
     """That a piece blocks another."""
-    by, named = doer(hit), spoken(hit, "one")
+    this = (hit.match.groupdict().get("by_it") or "").lower().startswith("this")
+    by, named = moved(hit.context) if this else doer(hit), spoken(hit, "one")
     if by is not None and by.kind is not None and named is not None:
         yield Blocks(by, named), True
+
+
+@dataclass(frozen=True)
+class XRay(Statement):
+    """A piece would reach something if nothing were between, and something is."""
+
+    by: Thing
+    target: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """False where they are on no line of it; None where it attacks it."""
+        lines = [
+            at.board.occupied & chess.between(start, end)
+            for start in self.by.on(at.board)
+            for end in self.target.on(at.board)
+            if start != end and _slides_to(at.board, start, end)
+        ]
+        return True if any(lines) else None if lines else False
+
+    def shown(self, at: View) -> str:  # noqa: ARG002
+        """That there is no such line."""
+        return f"the {self.by} and the {self.target} are on no line of it"
+
+
+def read_x_ray(hit: Hit) -> Made:
+    """That a piece looks at something through another."""
+    by = doer(hit)
+    goal = None if by is None else thing(hit.match, "one", against(by))
+    if by is not None and by.kind is not None and goal is not None:
+        yield XRay(by, goal), True
 
 
 @dataclass(frozen=True)
@@ -198,55 +233,6 @@ def read_trapped(hit: Hit) -> Made:
 
 
 # --- lines ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OpenFiles(Statement):
-    """There are so many files without pawns."""
-
-    count: int
-    exactly: bool = True
-
-    def true_in(self, at: View) -> bool | None:
-        """They are counted."""
-        count = sum(is_open(at.board, file) for file in range(8))
-        return count == self.count if self.exactly or count < self.count else True
-
-    def shown(self, at: View) -> str:
-        """Which are open."""
-        names = [name for file, name in enumerate(chess.FILE_NAMES) if is_open(at.board, file)]
-        return f"open: {', '.join(names)}" if names else "no file is open"
-
-
-def read_open_files(hit: Hit) -> Made:
-    """That there is no open file, or that there are so many."""
-    words = hit.match["count"].lower().split()
-    count = 0 if words[-1] == "no" else NUMBERS.get(words[-1])
-    if count is not None:
-        yield OpenFiles(count, exactly=words[-1] not in ("a", "an")), True
-
-
-@dataclass(frozen=True)
-class Closed(Statement):
-    """A file has pawns of both sides."""
-
-    file: int
-
-    def true_in(self, at: View) -> bool | None:
-        """None where one side's pawns are on it."""
-        if is_open(at.board, self.file):
-            return False
-        half = any(is_half_open(at.board, self.file, white) for white in (True, False))
-        return None if half else True
-
-    def shown(self, at: View) -> str:
-        """Which pawns are on it."""
-        return f"pawns on it: {names_of(at.board.pawns & chess.BB_FILES[self.file]) or 'none'}"
-
-
-def read_closed(hit: Hit) -> Made:
-    """That a file is closed."""
-    yield Closed("abcdefgh".index(hit.match["file"])), not hit.match["no"]
 
 
 @dataclass(frozen=True)
@@ -299,6 +285,14 @@ def read_on_line(hit: Hit) -> Made:
     elif groups.get("edge"):
         edge = chess.BB_RANK_1 | chess.BB_RANK_8 | chess.BB_FILE_A | chess.BB_FILE_H
         yield OnLine(named, edge, "the edge"), True
+
+
+def read_puts(hit: Hit) -> Made:
+    """That the piece that has moved is on a file now."""
+    by, kind, file = moved(hit.context), hit.match["kind"], hit.match["file"]
+    if by is not None:
+        by = by if kind is None else replace(by, kind=kind_named(kind))
+        yield OnLine(by, chess.BB_FILES["abcdefgh".index(file)], f"the {file}-file"), True
 
 
 @dataclass(frozen=True)
@@ -375,6 +369,13 @@ def read_rooks(hit: Hit) -> Made:
     yield Together(rooks, rooks, doubled, squares), not groups.get("no")
 
 
+def read_links(hit: Hit) -> Made:
+    """That the side that has moved has its rooks connected."""
+    rooks = Thing(chess.ROOK, hit.context.mover)
+    if hit.context.mover is not None:
+        yield Together(rooks, rooks), True
+
+
 def read_battery(hit: Hit) -> Made:
     """That two pieces form a battery."""
     one, two = (thing(hit.match, name, loose=True) for name in ("one", "two"))
@@ -413,7 +414,7 @@ FORMS: tuple[Form, ...] = (
         read_contact,
     ),
     form(
-        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+|directly\s+)*(?:blocks|blocking|obstructs|blockades)\s+{piece('one')}"
+        rf"{SUBJECT}\s*(?:is\s+)?(?:now\s+|also\s+|directly\s+)*(?:blocks|blocking|obstructs|blockades|stands\s+in\s+the\s+way\s+of)\s+{piece('one')}"
         rf"(?:\s+from\s+\w+ing\s+(?:on\s+)?{SQUARE})?",
         read_blocks,
     ),
@@ -421,17 +422,18 @@ FORMS: tuple[Form, ...] = (
         rf"\b{piece('one')}{IS}(?:currently\s+)?(?:blocked|obstructed)\s+by\s+{piece('by')}",
         read_blocks,
     ),
+    form(rf"{SUBJECT}\s*(?:also\s+)?x-rays\s+{target('one')}", read_x_ray),
+    form(
+        rf"^this(?:\s+move)?\s+(?:puts\s+the\s+(?P<kind>{KIND})\s+on|takes)\s+the\s+(?:(?:half|semi)[-\s])?open\s+{FILE}",
+        read_puts,
+        near=False,
+    ),
+    form(
+        r"^this(?:\s+move)?\s+(?:connects|links)\s+the\s+rooks(?:\s+on\s+the\s+back\s+rank)?",
+        read_links,
+        near=False,
+    ),
     form(rf"\b{piece('p')}{IS}{NOT}(?:completely\s+|totally\s+|now\s+)?trapped\b", read_trapped),
-    form(
-        r"\bthere(?:\s+is|\s+are|'s)\s+(?:currently\s+|now\s+)?(?P<count>(?:(?:only|exactly)\s+)?(?:no|an?|one|two|three))\s+"
-        r"(?:fully\s+|completely\s+)?open\s+files?\b(?!\s+(?:for|next|near|on|against))",
-        read_open_files,
-    ),
-    form(
-        r"\b(?:the\s+position\s+has|has)\s+(?P<count>no)\s+open\s+files\b",
-        read_open_files,
-    ),
-    form(rf"\b{FILE}{IS}{NOT}(?:completely\s+|fully\s+)?closed\b", read_closed),
     form(
         rf"\b{piece('p')}{ON}\s+the\s+(?:only\s+)?(?:(?:(?:half|semi)[-\s])?open\s+)?{FILE}\b",
         read_on_line,

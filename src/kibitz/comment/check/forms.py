@@ -118,6 +118,19 @@ FORMS: tuple[Form, ...] = (
         rf"|unguarded|loose|(?:well[-\s])?(?:protected|defended|guarded))\b{BY}",
         readers.read_guarded,
     ),
+    form(
+        rf"\b(?:{SIDE}(?:'s)?\s+)?(?:unguarded|undefended|unprotected)\s+{piece('p')}",
+        readers.read_bare,
+    ),
+    form(
+        rf"(?P<by_it>^this(?:\s+move)?)\s+(?P<aims>strikes\s+at|challenges|goes\s+after|turns\s+on"
+        rf"|puts\s+the\s+question\s+to)\s+{target('one')}",
+        readers.read_attacks,
+    ),
+    form(
+        rf"^this(?:\s+move)?\s+(?:leaves\s+{SIDE}\s+with|gives\s+(?P<whose>white|black)|creates)\s+{COUNT}\s+{PAWNS}{WHERE}",
+        readers.read_pawn,
+    ),
     form(rf"\b(?P<side>white|black){IS}{NOT}in\s+check\b(?!mate)", readers.read_condition("check")),
     form(
         rf"\b(?P<side>white|black)(?:'s)?\s+king(?:\s+on\s+{SQUARE})?{IS}{NOT}in\s+check\b(?!mate)",

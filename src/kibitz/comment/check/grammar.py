@@ -32,6 +32,7 @@ FORMS = (
 # How things are named; what is said of them, if there is a verb.
 NAMING = (
     readers.read_stands,
+    readers.read_bare,
     readers.read_pinned,
     readers.read_pawn,
     readers.read_file,
@@ -40,7 +41,8 @@ NAMING = (
     structure.read_outpost,
 )
 _CLAUSE = re.compile(
-    r"\b(?:is|are|has|have|owns|possesses|enjoys|stands?|remains?)\b|\bthere's\b", re.IGNORECASE
+    r"\b(?:is|are|has|have|owns|possesses|enjoys|stands?|remains?|leaves|gives|creates)\b|\bthere's\b",
+    re.IGNORECASE,
 )
 # Words that make a sentence a guess, a wish, a rule, a story or a question.
 HEDGES = re.compile(
@@ -49,7 +51,8 @@ HEDGES = re.compile(
     r"seem\w*|appear\w*|looks?|looked|potential\w*|possibl\w+|usual\w*|often|normal\w*|general\w*|"
     r"typical\w*|sometimes|always|ever|never|example|e\.g|such as|like|idea|plan\w*|hardly|"
     r"went|played|came|took|thought|felt|think|believe|guess|want\w*|tried|supposed|theor\w+|rule|"
-    r"when(?:ever)?|once|until|till|before|unlike|compare\w*|imagined|anyone|someone|both players|"
+    r"when(?:ever)?|(?<!at )once|until|till|before|unlike|compare\w*|imagined|anyone|someone|"
+    r"both players|"
     r"principle|known as|called|neither|nor|either|any|some|many|most|every|each|rather|too|enough|"
     r"nothing|nobody|game|games|puzzle|study|variation|variations|line|lines|main|pretend\w*|"
     r"has to|have to|merely|"
@@ -58,8 +61,8 @@ HEDGES = re.compile(
 )
 # The same where a form sees to "both sides", "neither" and the like itself.
 GUESSES = re.compile(
-    r"\b(?:if|would|could|might|may|maybe|perhaps|probably|unless|were|was|had|did|when(?:ever)?|once|until|"
-    r"after|before|then|almost|nearly|seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
+    r"\b(?:if|would|could|might|may|maybe|perhaps|probably|unless|were|was|had|did|"
+    r"when(?:ever)?|(?<!at )once|until|after|before|then|almost|nearly|seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
     re.IGNORECASE,
 )
 # Before a statement: it is of another time, or of somebody's intention.

@@ -435,7 +435,7 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         r"^(?:(?:it|this(?:\s+move)?)\s+is\s+)?(?:again\s+|clearly\s+)?(?:the\s+|white's\s+|black's\s+)"
-        r"only\s+(?:good\s+)?move(?=\s*[.!]|$)",
+        r"only\s+(?:good\s+)?move(?:\s+that\s+is\s+no\s+mistake)?(?:\s+here)?(?=\s*[.!:]|$)",
         read_only,
         near=False,
     ),

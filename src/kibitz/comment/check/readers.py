@@ -43,7 +43,7 @@ SQUARE = "(?-i:[a-h][1-8])"
 SIDE = r"(?P<side>white|black)"
 ADJECTIVE = (
     r"(?:strong|weak|powerful|bad|good|lone|passed|isolated|doubled|advanced"
-    r"|last|free|only|offered|remaining|own|poor|active|passive|fianchettoed|important|central|unprotected|undefended)"
+    r"|last|free|only|offered|remaining|own|poor|active|passive|fianchettoed|important|central|unprotected|undefended|unguarded)"
 )
 
 
@@ -270,6 +270,13 @@ def read_guarded(hit: Hit) -> Made:
     else:
         bare = word.startswith(("un", "loose"))
         yield said.Guarded(named), bool(hit.match["no"]) == bare
+
+
+def read_bare(hit: Hit) -> Made:
+    """That a piece is unguarded, where it is called so."""
+    named = thing(hit.match, "p", loose=True)
+    if named is not None and named.square is not None:
+        yield said.Guarded(replace(named, white=side_of(hit.match["side"]))), False
 
 
 def read_condition(name: Literal["check", "mate", "stalemate", "double check"]) -> Reader:
