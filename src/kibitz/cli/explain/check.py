@@ -31,6 +31,8 @@ from kibitz.position.board import Board
 from kibitz.position.pgn import BadGame, read_games
 
 LONGEST_PATH = 255  # characters; a longer argument is a text
+ODD = 0.1  # share of letters that no text has; with more of them a file is none
+SHOWN = 160  # characters of a sentence in the table; JSON has them all
 
 
 def check(
@@ -87,11 +89,21 @@ def _checked(
 def _text(source: str) -> str:
     """What is said: the input, a file's text, or the argument itself."""
     if source == "-":
-        return sys.stdin.read(MOST_TEXT + 1)
+        return _readable(sys.stdin.read(MOST_TEXT + 1), "the input")
     if len(source) > LONGEST_PATH or not Path(source).is_file():
         return source
     with open_read(source) as file:
-        return file.read(4 * MOST_TEXT + 1).decode(errors="replace")  # at most 4 bytes a character
+        content = file.read(4 * MOST_TEXT + 1)  # at most 4 bytes a character
+    return _readable(content.decode(errors="replace"), source)
+
+
+def _readable(text: str, source: str) -> str:
+    """A text, unless much of it is none: a picture, an archive, a program."""
+    odd = sum(not (letter.isprintable() or letter.isspace()) for letter in text)
+    odd += text.count("\ufffd")
+    if "\0" in text or odd > len(text) * ODD:
+        raise InputError("not a text", value=source, fix="give a file of plain text")
+    return text
 
 
 def _of_games(source: str, output: Path | None, search: Search | None, stop: Stop) -> Checked:
@@ -122,6 +134,12 @@ def _of_games(source: str, output: Path | None, search: Search | None, stop: Sto
     return checked
 
 
+def _shown(text: str) -> str:
+    """A text for the table: no letters that a terminal obeys, and not the whole of a long one."""
+    plain = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return plain if len(plain) <= SHOWN else f"{plain[: SHOWN - 3]}..."
+
+
 def _tell(checked: Checked, *, json: bool) -> None:
     if json:
         emit(checked.facts(), as_json=True)
@@ -130,8 +148,8 @@ def _tell(checked: Checked, *, json: bool) -> None:
         (
             f"{finding.game} {finding.move}".removeprefix("0 ").strip(),
             finding.verdict,
-            finding.sentence,
-            finding.reason,
+            _shown(finding.sentence),
+            _shown(finding.reason),
         )
         for finding in checked.findings
         if finding.verdict == "false" or not finding.game

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from kibitz.comment.check.grammar import BEHIND, HEDGES
-from kibitz.comment.check.readers import SQUARE, piece
+from kibitz.comment.check.readers import KIND, SQUARE, piece
 from kibitz.comment.check.text import PLAYED
 
 MOST_PIECES = 8  # of a list; a longer one is not read
@@ -32,6 +32,13 @@ _JOINED = re.compile(
 )
 # Where a list, or a sentence, has its next part.
 _NEXT = re.compile(r"\s*[,;]\s*(?:and\s+|but\s+)?|\s+(?:and|but|while|whereas)\s+|\s+-\s+")
+# What a piece is called by the way; of that nothing is proved.
+_OPINION = re.compile(
+    r"\b(?:strong|weak|powerful|bad|good|poor|active|passive|important|lone|free|last|dangerous"
+    r"|nice|beautiful|mighty|valuable|fianchettoed)"
+    rf"(?=\s+(?:(?:passed|isolated|doubled|backward)\s+)?(?:{SQUARE}[-\s])?(?:{KIND}|passer)s?\b)",
+    re.IGNORECASE,
+)
 # These say why: of that nothing is proved, but what they begin with has to be so.
 _WHY = re.compile(r"^(?:because|since|as|so(?:\s+that)?|thus|therefore)\b\s*,?\s*", re.IGNORECASE)
 _WHICH = re.compile(r"^(?:which|who|that)\s+(?:(?:now|also|still|itself|in\s+turn)\s+)?", re.I)
@@ -69,7 +76,10 @@ def rest(text: str, spans: Sequence[Span], understand: Understand) -> list[str]:
         before = max((span for span in spans if span[1] == start), default=None)
         clause = text[before[0] : start] if before else ""
         unknown += _joined(text[start:end], clause, understand)
-    return unknown
+    opinions = _OPINION.finditer(text)
+    return unknown + [
+        match[0] for match in opinions if any(a <= match.start() < b for a, b in spans)
+    ]
 
 
 def _gaps(length: int, spans: Sequence[Span]) -> Iterator[Span]:

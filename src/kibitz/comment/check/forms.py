@@ -332,7 +332,7 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+|again\s+)*|,\s*|^|^(?:this(?:\s+move)?|it)\s+)"
-        rf"threaten(?:s|ing)\s+{SAN}(?P<mates>\s+(?:check)?mate\b)?(?!\w|-|\s+(?:and|followed|then|or))",
+        rf"threaten(?:s|ing)\s+{SAN}(?P<mates>\s+(?:check)?mate\b)?(?!\w|-|[+#]|\s+(?:followed|then|or)\b)",
         readers.read_threat,
         moves=True,
     ),

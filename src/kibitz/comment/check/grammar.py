@@ -62,7 +62,8 @@ HEDGES = re.compile(
 # The same where a form sees to "both sides", "neither" and the like itself.
 GUESSES = re.compile(
     r"\b(?:if|would|could|might|may|maybe|perhaps|probably|unless|were|was|had|did|"
-    r"when(?:ever)?|(?<!at )once|until|after|before|then|almost|nearly|seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
+    r"when(?:ever)?|(?<!at )once|until|after|before|then|almost|nearly|"
+    r"seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
     re.IGNORECASE,
 )
 # Before a statement: it is of another time, or of somebody's intention.

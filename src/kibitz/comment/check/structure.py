@@ -1,4 +1,4 @@
-"""What is said of a side's development and of its pawns and files: backward ones, outposts, islands.
+"""What is said of development, of pawns (backward ones, outposts, islands) and of files.
 
 patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 """

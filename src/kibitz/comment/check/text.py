@@ -34,6 +34,21 @@ OLD = re.compile(
 )
 
 
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|des|ein|eine[nmr]?|ist|sind|hat|und|auf|mit|nicht|kann|droht|steht|zu|im"
+    r"|greift|deckt|Läufer|Springer|Dame|Turm|Türme|Bauern?|König|Weiß|Schwarz)\b"
+)
+
+
+def is_german(text: str) -> bool:
+    """Whether several words of a text are German ones.
+
+    >>> is_german("Der Springer auf f6 ist gefesselt."), is_german("The pawns on f6 die.")
+    (True, False)
+    """
+    return len({word.lower() for word in _GERMAN.findall(text)}) > 1
+
+
 class Span(NamedTuple):
     """Where a sentence stands in its text."""
 

@@ -40,7 +40,7 @@ from kibitz.comment.check.statements import (
     parsed,
     turned,
 )
-from kibitz.comment.check.text import PLAYED, Passage, passages, sentences
+from kibitz.comment.check.text import PLAYED, Passage, is_german, passages, sentences
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Evaluation
@@ -67,7 +67,7 @@ class Judged(NamedTuple):
 
     text: str
     verdict: Verdict
-    reason: str = ""  # of a false one: what the position shows
+    reason: str = ""  # what the position shows against it, or what of it was not understood
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def _joined(
     claims = [claim for part in said.parts for claim in part.claims]
     states = any(not (claim.names and isinstance(claim.statement, Stands)) for claim in claims)
     if not states or not all(answers):
-        return Judged(text, "not checkable")
+        return Judged(text, "not checkable", "not English" if is_german(text) else "")
     if said.unknown:
         names = ", ".join(f'"{words}"' for words in said.unknown)
         return Judged(text, "not checkable", f"not understood: {names}; the rest is true")
