@@ -13,6 +13,7 @@ import chess
 from kibitz.comment.check.forms import FILE, IS, NOT, Form, form
 from kibitz.comment.check.readers import (
     KIND,
+    LAST,
     NUMBERS,
     SIDE,
     SQUARE,
@@ -406,7 +407,7 @@ FORMS: tuple[Form, ...] = (
     form(
         rf"\b{BARE}{IS}{NOT}(?:(?P<only>only)\s+)?(?:currently\s+|being\s+|well\s+)?"
         r"(?P<verb>attacked|defended|protected|guarded|supported|covered)\s+"
-        rf"(?:both\s+)?(?:(?P<sole>only)\s+)?by\s+(?P<by>{ONE}(?:(?:,\s+|,?\s+and\s+)(?:by\s+)?{ONE}){{0,4}})",
+        rf"(?:both\s+)?(?:(?P<sole>only)\s+)?by\s+(?P<by>{ONE}(?:(?:,\s+|,?\s+and\s+)(?:by\s+)?{ONE}{LAST}){{0,4}})",
         read_contact,
     ),
     form(

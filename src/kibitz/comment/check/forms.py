@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from kibitz.comment.check import readers
-from kibitz.comment.check.readers import KIND, SIDE, SQUARE, SUBJECT, Reader, piece, target
+from kibitz.comment.check.readers import KIND, LAST, SIDE, SQUARE, SUBJECT, Reader, piece, target
 
 
 class Form(NamedTuple):
@@ -77,7 +77,7 @@ FORMS: tuple[Form, ...] = (
     form(
         rf"{SUBJECT}\s*(?:is\s+|are\s+)?(?:now\s+|also\s+|both\s+|still\s+|immediately\s+)*"
         rf"(?:attack(?:s|ing)|hits|hitting|(?P<forks>fork(?:s|ing)))\s+(?:both\s+)?"
-        rf"{target('one')}(?:\s*(?:and|,)\s*{target('two')})?",
+        rf"{target('one')}(?:\s*(?:and|,)\s*{target('two')}{LAST})?",
         readers.read_attacks,
     ),
     form(

@@ -210,7 +210,7 @@ _PLAYS = re.compile(
     r"|(?:now\s+)?(?:the\s+(?:move|capture)|and|(?:white|black)\s+can\s+(?:now\s+|also\s+)?(?:play|push))|now"
 )
 _OWN = re.compile(
-    rf"^(?:(?:the\s+move|here|now)\s+)?(?:\d{{1,3}}\s?\.{{1,3}}\s?)?({MOVE})[!?]{{0,2}}(?=\s)"
+    rf"^(?:(?:the\s+move|here|now)\s+)?(?P<number>\d{{1,3}}\s?\.{{1,3}}\s?)?(?P<san>{MOVE})[!?]{{0,2}}(?=\s)"
 )
 
 
@@ -227,14 +227,16 @@ def bare(sentence: str, *, numbers: bool = True) -> str:
     return sentence[opening.end() :]
 
 
-def of_the_move(sentence: str, san: str) -> str:
+def of_the_move(sentence: str, context: Context) -> str:
     """A sentence whose subject is the move that was made, as one on "this move".
 
-    >>> of_the_move("4.Qxf7# is mate.", "Qxf7#")
+    >>> of_the_move("4.Qxf7# is mate.", Context(mover=True, san="Qxf7#", number="4."))
     'This move is mate.'
     """
     match = _OWN.match(sentence)
-    if match is None or not san or match[1].rstrip("+#") != san.rstrip("+#"):
+    if match is None or not _is(match["san"], context.san):
+        return sentence
+    if match["number"] and "".join(match["number"].split()) != context.number:
         return sentence
     return f"This move{sentence[match.end() :]}"
 

@@ -67,6 +67,11 @@ def target(name: str) -> str:
     return rf"(?:{piece(name)}|{bare})"
 
 
+# Behind the last thing of a list: it is no subject of the next clause.
+LAST = (
+    rf"(?!\s+(?:(?:on|at)\s+{SQUARE}"
+    r"|(?:now\s+|also\s+|both\s+)?(?:is|are|has|have|can|will|by|\w+[^\Ws]s)\b))"
+)
 SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+move)?|we|,|^))"
 
 
@@ -75,6 +80,7 @@ class Context(NamedTuple):
 
     mover: bool | None = None  # None: a position without a move
     san: str = ""  # the move, without marks
+    number: str = ""  # of the move, with its dots
     text: bool = False  # what is said of a position, and no comment in a game
 
 

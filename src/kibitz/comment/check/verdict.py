@@ -87,7 +87,8 @@ class Setting:
         """Who has moved, and how the move is written."""
         if self.before is None or self.move is None:
             return Context(not self.now.turn if self.from_line else None, text=self.text)
-        return Context(self.before.turn, self.before.san(self.move), self.text)
+        san, written = self.before.san(self.move), step(self.before, self.move).text
+        return Context(self.before.turn, san, written.removesuffix(san), self.text)
 
 
 def judge(text: str, setting: Setting, search: Search | None = None) -> list[Judged]:
@@ -109,7 +110,7 @@ def _judged(texts: Iterable[str], setting: Setting, search: Search | None) -> It
         if away or len(text) > LONGEST_SENTENCE:
             yield Judged(text, "not checkable")
             continue
-        said = bare(of_the_move(text, setting.context.san))
+        said = bare(of_the_move(text, setting.context))
         words, behind = variation(said)
         if words:
             yield _after_moves(text, words, behind, setting, search)
@@ -147,7 +148,7 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
 def _of_sentence(
     text: str, setting: Setting, search: Search | None, end: Sequence[chess.Board]
 ) -> Judged:
-    said = bare(of_the_move(text, setting.context.san), numbers=False)
+    said = bare(of_the_move(text, setting.context), numbers=False)
     words, behind = variation(said)
     if words:
         return _after_moves(text, words, behind, setting, search)
@@ -361,9 +362,7 @@ class Tally:
 
 # --- games ----------------------------------------------------------------------------------------
 #
-# Checks the comments of games and of texts, and writes what is false beside it.
-#
-# games or text -> settings of comments -> `verdict` -> findings, notes in the PGN
+# games or text -> settings of comments -> `judge` -> findings, notes in the PGN
 
 
 NODES = 40_000  # of a search that judges a position
