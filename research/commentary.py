@@ -421,6 +421,9 @@ def _tell(counts: Counter[tuple[bool, str, str]], *, as_json: bool) -> None:
         "recall_of_false": _share(
             _of(counts, label="false", verdict="false"), _of(counts, label="false")
         ),
+        "precision_of_true": _share(
+            _of(counts, label="true", verdict="true"), _of(counts, verdict="true")
+        ),
         "recall_of_true": _share(
             _of(counts, label="true", verdict="true"), _of(counts, label="true")
         ),

@@ -97,6 +97,18 @@ def test_a_part_that_is_not_understood_is_named() -> None:
         assert judge(said, text)[0][1:] == ("not checkable", reason)
 
 
+def test_what_a_study_asks_for_is_never_false() -> None:
+    level = "r1bqkbnr/pppp1ppp/2n5/1B2p3/4P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
+    for text, expected in (
+        ("Black is winning.", "false"),
+        ("Black to play and win!", "not checkable"),
+        ("White to play and win!", "false"),  # it is not his turn
+    ):
+        assert kibitz.check(text, fen=level).findings[0].verdict == expected
+    won = "4k3/8/8/8/8/8/8/QQ2K3 w - - 0 1"
+    assert kibitz.check("White to play and win!", fen=won).findings[0].verdict == "true"
+
+
 def test_a_search_judges_each_part() -> None:
     for text in (
         "10.Nxb5 is the best move and mates in three.",

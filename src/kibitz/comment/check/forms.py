@@ -218,7 +218,7 @@ FORMS: tuple[Form, ...] = (
     form(
         r"^(?:excellent[,!]\s+)?(?:now\s+)?(?P<by_it>it|this(?:\s+move)?)"
         r"(?:'s|\s+is|(?P<forces>\s+leads\s+to|\s+forces|\s+begins|\s+starts|))\s+(?:a\s+)?(?:forced\s+)?"
-        r"(?:check)?mates?\s+in\s+(?P<count>\w+)\b",
+        r"(?:check)?mates?\s+in\s+(?P<count>\w+)\b(?:\s+moves?\b)?",
         readers.read_mate_in,
     ),
     form(
@@ -262,12 +262,9 @@ FORMS: tuple[Form, ...] = (
         readers.read_standing,
     ),
     form(
-        rf"^(?:and\s+)?{SIDE}\s+to\s+(?:move|play)\s+and\s+(?P<how>win)s?(?=\s*[.!]|$)",
-        readers.read_standing,
-    ),
-    form(
-        r"^(?:and\s+)?(?:white|black)\s+to\s+(?:move|play)\s+and\s+draws?(?=\s*[.!]|$)",
-        readers.read_equal,
+        rf"^(?:and\s+)?{SIDE}\s+to\s+(?:move|play)\s+and\s+(?P<how>win|draw)s?(?=\s*[.!]|$)",
+        readers.read_task,
+        near=False,
     ),
     form(
         rf"\b(?:the\s+)?(?:position|endgame|ending){IS}{HOW}(?:equal|level|balanced|even|drawn|a\s+draw)\b",
@@ -283,7 +280,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_standing,
     ),
     form(
-        r"^(?:this\s+is\s+|it\s+is\s+|it's\s+)(?:now\s+)?(?:a\s+)?(?:check)?mate\s+in\s+(?P<count>\w+)\b",
+        r"^(?:this\s+is\s+|it\s+is\s+|it's\s+)(?:now\s+)?(?:a\s+)?(?:check)?mate\s+in\s+(?P<count>\w+)\b(?:\s+moves?\b)?",
         readers.read_mate_in,
     ),
     form(
@@ -321,7 +318,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_bishops,
     ),
     form(
-        r"\b(?:there\s+are\s+|(?:the\s+)?)bishops\s+(?:are\s+)?of\s+(?:different|opposite|opposing)\s+colou?rs?\b"
+        r"\b(?:there\s+are\s+(?:now\s+)?|(?:the\s+)?)bishops\s+(?:are\s+)?of\s+(?:different|opposite|opposing)\s+colou?rs?\b"
         r"|\b(?:there\s+are\s+)?opposite[-\s]colou?red\s+bishops\b",
         readers.read_bishops,
     ),

@@ -239,9 +239,14 @@ class Standing(Statement):
     white: bool | None  # None: the position
     size: int
     slight: bool = False  # slightly better; or level, and not a draw
+    task: bool = False  # of a study, which is set because a search does not see it
 
     def true_in(self, at: View) -> bool | None:
         """Only a clear contradiction is false."""
+        answer = self._seen(at)
+        return None if self.task and answer is False else answer
+
+    def _seen(self, at: View) -> bool | None:
         if at.look is None:
             return None
         value = at.look(at.board).value * (1 if at.board.turn == (self.white is not False) else -1)

@@ -350,7 +350,6 @@ _SIZES = {
     "winning": 2,
     "won": 2,
     "wins": 2,
-    "win": 2,
     "decisive": 2,
     "lost": -2,
     "losing": -2,
@@ -369,6 +368,14 @@ def read_standing(hit: Hit) -> Made:
     size = _SIZES[how.lower()] if how else 1
     slight = abs(size) == 1 and bool(_SLIGHT.search(hit.match[0]))
     yield judgements.Standing(side, size, slight=slight), True
+
+
+def read_task(hit: Hit) -> Made:
+    """That a side is to play, and to win or draw."""
+    side, wins = side_of(hit.match["side"]), hit.match["how"].lower() == "win"
+    assert side is not None
+    yield said.ToMove(side), True
+    yield judgements.Standing(side if wins else None, 2 * wins, task=True), True
 
 
 def read_equal(hit: Hit) -> Made:
