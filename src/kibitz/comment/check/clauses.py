@@ -14,7 +14,7 @@ from kibitz.comment.check.grammar import BEHIND, HEDGES
 from kibitz.comment.check.readers import KIND, SQUARE, piece
 from kibitz.comment.check.text import PLAYED
 
-MOST_PIECES = 8  # of a list; a longer one is not read
+MOST_PIECES = 6  # of a list; a longer one is not read
 SHOWN = 60  # characters of what was not understood
 # What says nothing about the position.
 _FILLER = re.compile(
