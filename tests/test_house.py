@@ -180,6 +180,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"analyse", "facts", "openings", "cache"},
     {"claims"},
     {"select", "check"},
+    {"contrast"},
     {"selection"},
     {"words"},
     {"marks", "annotate", "batch", "engine", "report"},

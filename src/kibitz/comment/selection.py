@@ -181,21 +181,7 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
 
 def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     """Of a bad move: the cause, what it means for the game, and what was better."""
-    most = 1 if level == "beginner" else 2
-    reply, better = _refutation(scene, level, most), list[Claim]()
-    if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
-        better = _merits_of_better(scene, reply, level, most)
-    if phase(scene.before) != "endgame":  # where pawns do not decide
-        reply, better = _telling(reply, scene), _telling(better, scene)
-        if _costs_much(scene):  # which nothing slight brings about
-            reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
-            better = [claim for claim in better if kind_of(claim) not in {*SLIGHT} - {*SAVES}]
-    if _costs_much(scene):
-        reply, better = (
-            [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
-        )
-    if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
-        reply = []  # what is more says it all
+    reply, better = _two_sides(scene, level)
     causes = fault.faults(scene, tuple(reply))
     if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
         causes.sort(key=_is_bare)  # that it was threatened before says less than what it does
@@ -230,6 +216,26 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     turn = None if stale else fault.turn_of(scene)
     criticism = (*causes[:1], *([turn] if turn else []), *lines)
     return Selection(criticism, tuple(better), tuple(reply))
+
+
+def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
+    """What there is to be said of the refutation of a bad move, and of the better move."""
+    most = 1 if level == "beginner" else 2
+    reply, better = _refutation(scene, level, most), list[Claim]()
+    if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
+        better = _merits_of_better(scene, reply, level, most)
+    if phase(scene.before) != "endgame":  # where pawns do not decide
+        reply, better = _telling(reply, scene), _telling(better, scene)
+        if _costs_much(scene):  # which nothing slight brings about
+            reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
+            better = [claim for claim in better if kind_of(claim) not in {*SLIGHT} - {*SAVES}]
+    if _costs_much(scene):
+        reply, better = (
+            [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
+        )
+    if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
+        reply = []  # what is more says it all
+    return reply, better
 
 
 def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:

@@ -362,6 +362,16 @@ def train(
 # `kibitz annotate`: what is true of a game's moves, in plain English.
 
 
+def _check_page(game: At, html: Path, output: Path | None) -> None:
+    """Refuse a page that cannot be written, or would cost what is there."""
+    check_output(game, html, "--html")
+    if html.exists() and not is_report(html):
+        fix = "give another --html, or move the file away"
+        raise InputError("the page would replace another file", value=str(html), fix=fix)
+    if output is not None and html.resolve() == output.resolve():
+        raise InputError("the page is the output", value=str(html), fix="give another --html")
+
+
 def annotate(
     game: Annotated[
         At, Parameter(help="PGN file, packed or not; - for the input.", allow_leading_hyphen=True)
@@ -404,12 +414,7 @@ def annotate(
     style = Style(level, side, moments, limits_of(nodes, time), words, spoken)
     report = None if html is None else Report(language_of(spoken))
     if html is not None:
-        check_output(game, html, "--html")
-        if html.exists() and not is_report(html):
-            fix = "give another --html, or move the file away"
-            raise InputError("the page would replace another file", value=str(html), fix=fix)
-        if output is not None and html.resolve() == output.resolve():
-            raise InputError("the page is the output", value=str(html), fix="give another --html")
+        _check_page(game, html, output)
     with (
         engines_for(network, style.limits, threads or processors()) as (engine, *more),
         graceful_stop() as stop,
