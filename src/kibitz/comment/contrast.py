@@ -94,8 +94,8 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
         if not scene.instead.reply:
             return True
         answer = scene.instead.other
-        same = claim.target.kind == chess.PAWN or _takes(answer, claim.target)
-        return not same or ends_apart(scene.other, answer)
+        same, apart = _takes(answer, claim.target), ends_apart(scene.other, answer)
+        return not same and apart if claim.target.kind == chess.PAWN else not same or apart
     end, other = outcomes.positions(scene.instead)[-1], not scene.mover
     match claim:
         case outcomes.ComesOut():

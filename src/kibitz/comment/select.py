@@ -36,7 +36,7 @@ from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, is_unsafe, phase
+from kibitz.comment.facts import WORTH, Scene, Unit, balance, captured_by, is_unsafe, phase
 from kibitz.comment.force import SURE_MATE, loss_on
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -371,6 +371,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, merit.OnlyMove):
         obvious = scene.captured is not None and not claim.hard
         return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
+    if isinstance(claim, tactic.Intermezzo) and scene.captured is not None:
+        return scene.captured.worth < WORTH[scene.last_took or chess.KING]  # it takes more
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):

@@ -275,7 +275,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     theirs = [] if other is None else [*moves_of(other)]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
-            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT, "dominates"):
+            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT, "dominates", "UsesPin"):
                 continue
             new = not any(claim.proved(move) for move in theirs)
             new = new and not (is_lasting(claim) and phase(scene.before) != "endgame")
@@ -380,7 +380,7 @@ SLIGHT = (  # too little to be the point of a line
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
-    *("TakesFile", "opens_file", "GainsTime"),
+    *("TakesFile", "opens_file", "GainsTime", "offers_trade"),
 )
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced

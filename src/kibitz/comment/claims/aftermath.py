@@ -12,9 +12,10 @@ from itertools import pairwise
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, gone, listed
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
 from kibitz.comment.claims.outcomes import (
     SHOWN,
     all_positions,
@@ -80,7 +81,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         later = min(end + (end - plies) % 2, len(boards) - 1)  # after the answer
         least = 1 if took.kind == chess.PAWN else PIECE
         ends = boards[later : later + 1 if took.kind == chess.PAWN else later + 3 : 2]
-        if any(balance(board, white) - had < least for board in ends):
+        if any(balance(board, white) - had < least for board in ends) or _hangs(boards[-1], white):
             continue
         theirs, own = (gone(boards[plies], boards[end], side) for side in (not white, white))
         if theirs is None or own is None or listed(theirs - own) != (took.kind,):
@@ -90,6 +91,12 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         if line or at_once:
             found.append(PicksUp(took, listed(own - theirs), line))
     return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
+
+
+def _hangs(board: chess.Board, white: bool) -> bool:
+    """Whether a line ends before the other side has taken something of a side's."""
+    gain = force.gain(board) if board.turn != white else 0
+    return gain is None or gain >= LEAST_THREAT
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,9 @@ def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
     """What would be given if it was taken so."""
     piece = captured_by(scene.after, take)
     assert piece is not None
+    took = scene.captured.worth if scene.captured is not None else 0
+    if piece.square == scene.landed and took >= piece.worth:
+        return None  # which is a trade
     declined = scene.reply is not None and scene.reply.to_square != take.to_square
     accepted = replace(scene, follow=tuple(force.line(scene.after, take)))
     if _is_behind(accepted):
