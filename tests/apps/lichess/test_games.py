@@ -243,7 +243,7 @@ def test_correspondence_games_rest_between_moves(
     wait_for(lambda: bot.bot.resting == ["a"])
     game.end("resign", "white")
     wait_for(lambda: not bot.bot.resting and not bot.bot.playing)
-    assert [game.headers["Result"] for game in read_games(tmp_path)] == ["1-0"]
+    wait_for(lambda: [game.headers["Result"] for game in read_games(tmp_path)] == ["1-0"])
     assert not lichess.acts_in("a")  # not aborted either
     lichess.begin("b", days=1, silent=True)
     wait_for(lambda: bot.bot.resting == ["b"])
