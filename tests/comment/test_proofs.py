@@ -933,11 +933,11 @@ def test_nothing_slight_is_the_answer_to_a_move_that_costs_much() -> None:
     assert ["TakesFile" in map(kind_of, claims) for claims in found] == [True, False]
 
 
-def test_whoever_is_better_repeats_moves_to_win() -> None:
+def test_moves_that_are_repeated_where_a_side_is_better_are_no_draw() -> None:
     behind = PERPETUAL.replace("8/1q6", "1n6/1q6")
     checks = scene(behind, "Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7")
-    told = [ideas.rescues(replace(checks, has=seen(value))) for value in (0.0, -0.6)]
-    assert [bool(claims) for claims in told] == [True, False]
+    told = [ideas.rescues(replace(checks, has=seen(value))) for value in (0.0, -0.6, 0.6)]
+    assert [bool(claims) for claims in told] == [True, False, False]
 
 
 def test_to_win_back_what_was_taken_is_no_gain() -> None:
