@@ -283,3 +283,10 @@ def _reply(board: chess.Board, line: str) -> tuple[chess.Move, ...]:
         except ValueError:
             assert san
     return ()
+
+
+def test_a_knight_that_takes_a_bishop_and_is_taken_back_is_no_sacrifice() -> None:
+    fen = "2r2r2/1p4k1/p2p1p2/2pPpP1R/P1P1P{}2/1P1B2pN/1B2K3/8 w - - 3 30"
+    line = "Nxf4 exf4 Rg5+ Kh7 Rg6 Rg8 Kf3 Rxg6 fxg6+ Kxg6"
+    assert sacrifice(scene(fen.format("b"), line)) is None
+    assert sacrifice(scene(fen.format("p"), line)) is not None

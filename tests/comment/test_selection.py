@@ -6,7 +6,7 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.claims import aftermath, outcomes
+from kibitz.comment.claims import aftermath, grades, outcomes
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
@@ -117,3 +117,23 @@ def test_what_the_last_move_of_a_line_takes_may_be_taken_back() -> None:
         looks = after(made.after, "d8d5")
         wins = outcomes.ComesOut((chess.ROOK,), (), "")
         assert wins.is_kept(Scene(made.before, made.move, made.follow, looks)) is kept
+
+
+def test_a_queen_that_is_taken_is_no_move_in_between() -> None:
+    """The recapture on b5 can wait, but the queen is what matters."""
+    made = scene("7k/6b1/p7/1n6/3Q4/8/8/4KB2 w - - 0 1", "(Bxb5) Bxd4 Kd2 axb5")
+    claim = tactic.Intermezzo(chess.B5)
+    assert claim.proved(made)
+    assert claim not in ranked(made, [claim], Memory(), "club")
+
+
+@pytest.mark.parametrize(("second", "alone"), [(0.3, True), (0.5, False)])
+def test_a_move_alone_keeps_a_win_where_the_next_one_is_clearly_less(
+    second: float, alone: bool
+) -> None:
+    """All others are mistakes in both cases, and other engines may call 0.5 a win."""
+    had = seen(0.8, "a1a7", second=second)
+    made = scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Ra7", had, seen(-0.8))
+    judged = Scene(made.before, made.move, (), seen_by(lambda *_: had), had=had, has=made.has)
+    assert grades.OnlyGood().proved(judged)
+    assert grades.OnlyGood(2).proved(judged) is alone
