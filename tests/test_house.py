@@ -354,6 +354,13 @@ def asserted_times(function: Function) -> list[int]:
     return [part.lineno for part in asserts if reads_a_clock(part.test, times)]
 
 
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_no_simple_queue_is_waited_at_for_a_time(path: Path) -> None:
+    """SimpleQueue.get(timeout=...) waits for ever when a signal is handled as the time runs out."""
+    text = path.read_text()
+    assert "SimpleQueue" not in text or ".get(timeout" not in text
+
+
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_no_time_is_asserted(path: Path) -> None:
     """How fast things are is measured by `kibitz bench`; a test that waits has no deadline."""

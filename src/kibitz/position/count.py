@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ def _shared_out(
 ) -> Iterator[tuple[Move, int]]:
     """Count every task on a pool of threads; yields results as they come."""
     flag = np.zeros(1, dtype=np.uint8)
-    finished: SimpleQueue[Future[int]] = SimpleQueue()
+    finished: Queue[Future[int]] = Queue()
     with ThreadPoolExecutor(threads) as pool:
         moves = {pool.submit(_leaves, below, depth, flag): move for move, below in tasks}
         try:
@@ -113,7 +113,7 @@ def _shared_out(
             raise
 
 
-def _next(finished: SimpleQueue[Future[int]], stop: Callable[[], bool]) -> Future[int]:
+def _next(finished: Queue[Future[int]], stop: Callable[[], bool]) -> Future[int]:
     """Wait for the next finished task, calling `stop` now and then."""
     while not stop():
         with suppress(Empty):

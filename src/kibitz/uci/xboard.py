@@ -53,7 +53,7 @@ class XboardClient(Program):
         self._options: set[str] = set()
         self._played: list[str] = []
         self._pings = 0
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._lines: queue.Queue[bytes] = queue.Queue()
         output = os.fdopen(os.dup(self._output.fileno()), "rb")
         threading.Thread(target=self._hear, args=(output,), daemon=True).start()
         try:

@@ -72,6 +72,7 @@ LEAST_LEFT = 200_000  # ms on all clocks of the bot before a restart or a pause 
 ENDS = {"events cut in a line": CUT, "events ended": END, "events dead but open": DEAD}
 DOWN = 4.0  # seconds
 AGAIN = 3.0  # seconds until a declined opponent challenges again
+SHOWN = 8000  # characters of what the bot has said last, after something hung
 
 
 # A state that comes before the first message of a stream.
@@ -166,8 +167,8 @@ class BotProcess:
         now = time.monotonic()
         if self._process is None:
             if now >= self._again:
-                token = {"LICHESS_BOT_TOKEN": TOKEN, "KIBITZ_DATA": str(self._folder)}
-                variables = {**os.environ, **token}
+                own = {"LICHESS_BOT_TOKEN": TOKEN, "KIBITZ_DATA": str(self._folder)}
+                variables = {**os.environ, **own, "PYTHONFAULTHANDLER": "1"}
                 self._process = subprocess.Popen(self._command, stderr=self._said, env=variables)
                 self.starts += 1
             return
@@ -196,7 +197,7 @@ class BotProcess:
         try:
             process.wait(patience)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.send_signal(signal.SIGABRT)  # it says where its threads stand
             process.wait()
             return False
         finally:
@@ -467,6 +468,8 @@ def play_day(folder: Path, games: int, seed: int, nodes: int, short: bool = Fals
         day.bot.end(0.0)
         server.close()
     sys.stdout.write(f"{table_of(day, folder, time.monotonic() - began)}\n")
+    if day.hung:
+        sys.stdout.write((folder / "said.txt").read_text()[-SHOWN:])
     return day
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,15 +17,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from kibitz.apps.lichess.archive import Archive
+from kibitz.apps.lichess.bot import Bot
 from kibitz.apps.lichess.chat import last_move_in_words, lines_of
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.messages import event_of, message_of
 from kibitz.apps.lichess.server import LimitedError, Server, TokenError, UnreachableError
 from kibitz.core import settings
+from kibitz.core.log import Stop
 from kibitz.engine import Engine
 from kibitz.position.board import Board
-from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
-from tests.apps.lichess.stand_in import END, TOKEN, FakeGame, Script, StandIn
+from tests.apps.lichess.conftest import PATIENCE, QUIET, SHORT, Running, wait_for
+from tests.apps.lichess.stand_in import BOT, END, TOKEN, FakeGame, Script, StandIn
 from tests.apps.lichess.test_rules import USUAL
 
 Start = Callable[..., Running]
@@ -39,6 +46,35 @@ def test_the_chat_speaks_the_language_of_the_settings(tmp_path: Path) -> None:
         settings.use(None)
     assert text.startswith("1. Sc7+: ")
     assert "Dame auf a8" in text
+
+
+def test_a_signal_that_is_handled_late_ends_the_bot(lichess: StandIn, tmp_path: Path) -> None:
+    """On a busy machine a handler may still run when the wait that it broke into should be over."""
+    stop = Stop()
+
+    def handle(*_: object) -> None:
+        assert not stop.requested, "the bot does not end"
+        time.sleep(3 * SHORT.tick)
+        stop.request()
+
+    before = signal.signal(signal.SIGINT, handle)
+    timers = [threading.Timer(seconds, send_interrupt) for seconds in (0.5, PATIENCE)]
+    server = Server(TOKEN, lichess.url, pauses=SHORT)
+    try:
+        with closing(Archive(tmp_path, lichess.url)) as archive:
+            for timer in timers:
+                timer.start()
+            Bot(BOT, server, "material", Lichess(**QUIET), archive).run(stop)
+    finally:
+        for timer in timers:
+            timer.cancel()
+        signal.signal(signal.SIGINT, before)
+        server.close()
+    assert stop.requested
+
+
+def send_interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_messages_before_the_first_one_are_passed_over(lichess: StandIn, start: Start) -> None:

@@ -78,7 +78,7 @@ class Bot:
         self._me, self._server, self._network = me, server, network
         self._settings, self._archive, self._dry_run = settings, archive, server.dry_run
         server.say = archive.say
-        self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.Queue[Event | BaseException] = queue.Queue()
         self._waiting: dict[str, _Waiting] = {}  # challenges that are not answered yet
         self._games: dict[str, _GameThread] = {}
         self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may

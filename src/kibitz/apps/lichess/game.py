@@ -102,9 +102,7 @@ class Game:
         self.id, self._me, self._lookups = name, me.casefold(), lookups
         self._server, self._engine = server, engine
         self._settings, self._archive = settings, archive
-        self._inbox: queue.SimpleQueue[Message | FinishedSearch | BaseException] = (
-            queue.SimpleQueue()
-        )
+        self._inbox: queue.Queue[Message | FinishedSearch | BaseException] = queue.Queue()
         self._chat = Chat(name, server, archive, me)
         self._delivery = Delivery(name, server, archive)
         self._acts = GameActions(name, server, archive)

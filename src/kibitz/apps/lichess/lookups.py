@@ -207,7 +207,7 @@ class _Remote:
 
     def ask(self, url: str, kind: type[Answer]) -> Answer | None:
         """Its answer; None if there is none in time, or none that makes sense."""
-        answers: queue.SimpleQueue[Answer | str] = queue.SimpleQueue()
+        answers: queue.Queue[Answer | str] = queue.Queue()
         arguments = (url, kind, self._seconds, answers)
         threading.Thread(target=_ask, args=arguments, name=self.name, daemon=True).start()
         try:
@@ -226,7 +226,7 @@ class _Remote:
         return None
 
 
-def _ask(url: str, kind: type[Any], seconds: float, answers: queue.SimpleQueue[Any]) -> None:
+def _ask(url: str, kind: type[Any], seconds: float, answers: queue.Queue[Any]) -> None:
     """The thread of a question: puts the answer, or why there is none, into a queue."""
 
     def read(answer: HTTPResponse) -> bytes:
