@@ -12,12 +12,13 @@ from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step, step
 from kibitz.comment.claims.faults import Allows, AllowsMate, Overlooks, answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
+from kibitz.comment.claims.payoff import pays
 from kibitz.comment.claims.positional import TakesFile
 from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
 from kibitz.comment.judge import DECIDED, Evaluation, Label
-from kibitz.comment.select import LEVELS, Memory, is_confirmed, kind_of, pays, worth_saying
+from kibitz.comment.select import LEVELS, Memory, is_confirmed, kind_of, worth_saying
 from kibitz.comment.selection import REST, Selection, Tone, remember, select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.comment.words.story import Figures

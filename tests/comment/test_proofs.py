@@ -105,6 +105,8 @@ FORKED, FORKER = "r3k3/7p/8/8/3N4/8/8/4K3 b - - 0 1", "r3k3/7p/8/8/3N4/8/8/4K3 w
 LATER_FORK = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
 HUNTED = "r2qkb1r/5ppp/p1bppn2/1p2P3/8/1BN5/PPP1QPPP/R1B1K2R b KQkq - 0 11"
 LEVER = "6k1/p7/8/3p4/4P3/8/8/6K1 w - - 0 1"
+SETTLES = "3k4/p6p/8/4P3/8/2N5/PP3PPP/4K3 w - - 0 1"
+BISHOPS = "3rk3/ppp1bppp/5n2/8/6b1/5N2/PPP1BPPP/2B1K3 w - - 0 1"
 ENTERS = "6k1/pp5p/2p5/8/8/8/5PPP/R5K1 w - - 0 1"
 DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
 
@@ -726,6 +728,24 @@ CASES: list[Figures] = [
         [
             scene("8/8/ppp2k1p/6p1/8/8/5PPP/R5K1 w - - 0 1", "Rd1 h5 Rd7 b5 h3 a5 g3"),
             scene(ENTERS, "Rd1 h6 Rd7 b6 Rd1 a5 g3"),
+        ],
+    ),
+    # A pawn can drive the knight away, or it goes back by itself.
+    (
+        aftermath.Settles(chess.D6, "1...h6 2.Ne4 a6 3.Nd6"),
+        scene(SETTLES, "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+        [
+            scene(SETTLES.replace("p6p", "p1p4p"), "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+            scene(SETTLES, "Kd2 h6 Ne4 a6 Nd6 a5 Ne4 h5 g3"),
+        ],
+    ),
+    # The bishop stays, or there was only one before.
+    (
+        aftermath.GetsBishops("1...Bxf3 2.Bxf3"),
+        scene(BISHOPS, "h3 Bxf3 Bxf3 c6 c3 h6 b3"),
+        [
+            scene(BISHOPS, "h3 Bh5 c3 c6 b3 h6"),
+            scene(BISHOPS.replace("1bppp", "2ppp"), "h3 Bxf3 Bxf3 c6 c3 h6 b3"),
         ],
     ),
     # The king steps back.

@@ -21,6 +21,7 @@ from kibitz.search.report import Score
 LAST_LOOK = 5  # times as large as the least deeper look
 ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
 MOST_PIECES = 7  # in endgame tables
+AS_GOOD = 0.06  # value, at most, by which the best line is ahead of another that may be played
 
 
 class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
@@ -92,6 +93,25 @@ class Analysis:
         if name not in self.verdicts:
             raise Unsearched(board.copy(stack=board.halfmove_clock), 0)
         return self.verdicts[name]
+
+    def lines(self, board: chess.Board, times: int = 1) -> list[list[chess.Move]]:
+        """What deeper searches expect, and their second line where that is as good.
+
+        Nothing says which of the two will be played.
+        """
+        evaluation, best = self.deeper(board, times), self.expected(board, times)
+        if evaluation is None or best is None:
+            return []
+        other = evaluation.other
+        if other is None or not other.line or evaluation.value - other.value > AS_GOOD:
+            return [best]
+        second = [*other.line]
+        if len(second) < ENOUGH:
+            at = board.copy(stack=False)
+            for move in second:
+                at.push(move)
+            second += self.expected(at) or []
+        return [best, second]
 
     def expected(self, board: chess.Board, times: int = 1) -> list[chess.Move] | None:
         """The moves that deeper searches expect, some plies at least; None if there are none.

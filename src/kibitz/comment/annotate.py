@@ -26,7 +26,6 @@ from kibitz.comment.judge import (
     Evaluation,
     Label,
     key_moments,
-    label,
     labels_of,
     score_before,
     turning_points,
@@ -41,7 +40,7 @@ from kibitz.comment.marks import (
     put_words,
     signed,
 )
-from kibitz.comment.openings import Opening, family_in, opening_in
+from kibitz.comment.openings import Opening, family_in, opening_in, without_book
 from kibitz.comment.select import LEVELS, Level, Memory, kind_of, reasons
 from kibitz.comment.selection import Selection, Tone, select
 from kibitz.comment.words.language import Language
@@ -315,7 +314,8 @@ def figures_of(tree: chess.pgn.Game, views: Sequence[Evaluation]) -> tuple[Figur
     mates = {
         ply for ply, (had, has) in enumerate(pairwise(views)) if had.mate == 1 and has.mate != 0
     }
-    return Figures(values, labels_of(values, white, mates), opening), ply
+    labels = without_book(tree, labels_of(values, white, mates))
+    return Figures(values, labels, opening), ply
 
 
 def comment_on(
@@ -448,7 +448,7 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     before, after = scene.had.score, score_before(scene.has)
     scores = {"before": {before.kind: before.amount}, "after": {after.kind: after.amount}}
     grade = grade_of(scene)
-    facts["mark"] = MARKS[label(scene.had, scene.has)] or (grade.mark if grade else "")
+    facts["mark"] = MARKS[mark_of(scene)] or (grade.mark if grade else "")
     facts["grade"] = "" if grade is None else grade.value
     return facts | {"score": {**scores, "loss": round(lost / 2, 3)}}
 

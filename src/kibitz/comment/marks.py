@@ -20,9 +20,10 @@ import chess.svg
 
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
-from kibitz.comment.judge import SYMBOLS, Evaluation, Label, label
+from kibitz.comment.judge import SYMBOLS, Evaluation, Label
 from kibitz.comment.select import Level, Memory, worth_saying
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
@@ -154,10 +155,10 @@ def lines_of(
     A marked move without words has the line that was better.
     """
     kinds = {type(claim).__name__ for claim in comment.claims}
-    had, has, turn = scene.had, scene.has, scene.before.turn
+    had, turn = scene.had, scene.before.turn
     silent = False
-    if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
-        silent = not comment.claims and label(had, has) is not Label.NONE
+    if had is not None and had.line[:1] not in ((), (scene.move,)):
+        silent = not comment.claims and mark_of(scene) is not Label.NONE
     lines, speaker = list[Line](), partial(Speaker, level, language)
     if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
         lines.append(_line(scene.instead, _value(had, turn), speaker))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
 import chess
 import chess.pgn
+
+from kibitz.comment.judge import Label
 
 LONGEST = 40  # plies in which names are looked for
 
@@ -39,6 +42,16 @@ def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
         opening = opening_of(board)
         last = last if opening is None else (ply, opening)
     return last
+
+
+def without_book(tree: chess.pgn.Game, labels: Sequence[Label]) -> tuple[Label, ...]:
+    """The labels of a game's moves; one that leads to a named opening is no inaccuracy."""
+    kept, board = [*labels], tree.board()
+    for ply, node in zip(range(min(LONGEST, len(kept))), tree.mainline(), strict=False):
+        board.push(node.move)
+        if kept[ply] is Label.INACCURACY and opening_of(board) is not None:
+            kept[ply] = Label.NONE
+    return tuple(kept)
 
 
 def family_in(tree: chess.pgn.Game, opening: Opening | None) -> tuple[int, Opening | None]:

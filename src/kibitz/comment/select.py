@@ -31,13 +31,14 @@ from kibitz.comment.claims.ideas import (
     rescues,
     springs,
 )
-from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
+from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, merits, threatened
 from kibitz.comment.claims.motifs import motifs
+from kibitz.comment.claims.payoff import MUST_PAY, falls_next, pays_off, swaps
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import WORTH, Scene, Unit, balance, captured_by, is_unsafe, phase
-from kibitz.comment.force import SURE_MATE, loss_on
+from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
+from kibitz.comment.force import loss_on
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
@@ -64,19 +65,12 @@ SOFT = 0.25  # the same of a refutation, or of the better move, that nothing els
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
-PAYS = 2  # pawns' worth that is left of a gain, after which a motif has paid
 SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 FILES = ("TakesFile", "opens_file")
 WINS_APART = 6  # plies between two claims that material is won by the same side
-# What is said only where a search shows that it wins something.
-MUST_PAY = (
-    *(tactic.Fork, tactic.Skewers, tactic.Traps, tactic.Discovers, tactic.Deflects),
-    *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
-    *(tactic.TakesLoose, tactic.XRay),
-)
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # What depends on a search is proved again by a deeper one.
 JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove, outlook.BeatsNext)
@@ -118,7 +112,8 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "steps_away Threatens attacks_loose",
         "attacks_loose Threatens chases Traps",
         "gains_space Outpost strikes backs_up",
-        "centralises Outpost heads_for",
+        "centralises Outpost heads_for Settles",
+        "BishopPair GetsBishops",
         "battery closes_in doubled_rooks",
     )
 ) + tuple(
@@ -145,31 +140,6 @@ def kind_of(claim: Claim) -> str:
     return claim.name if isinstance(claim, Feature) else type(claim).__name__
 
 
-def pays(scene: Scene, whole: bool = False) -> bool:
-    """Whether a move wins material by force, or mates; what wins a queen may cost a knight.
-
-    It may be what was given to make the move possible, but for a recapture, and unless the
-    exchange as a `whole` is asked for.
-    """
-    gain = force.gain(scene.before, scene.move)
-    mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
-    if mates or (gain is not None and gain > SURE_MATE):
-        return True
-    if gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS):
-        return True
-    return not whole and gain is not None and gain >= LEAST_THREAT and _wins_back(scene)
-
-
-def _wins_back(scene: Scene) -> bool:
-    """Whether the line keeps what a move that is no recapture wins from here."""
-    if scene.takes_back:
-        return False
-    if len(scene.follow) < merit.LONG_ENOUGH:
-        return scene.has is None
-    least = balance(scene.before, scene.mover) + PAYS
-    return all(balance(board, scene.mover) >= least for board in scene.boards[-2:])
-
-
 def ranked(
     scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level, soft: bool = False
 ) -> list[Claim]:
@@ -182,6 +152,8 @@ def ranked(
         claims = [claim for claim in claims if not _is_vague(claim, scene)]
     if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
+    if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
+        claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda entry: (-entry[0], entry[1]),
@@ -192,7 +164,7 @@ def ranked(
             continue
         if _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
-        if isinstance(claim, MUST_PAY) and not (_pays(claim, scene) or _is_next(claim, scene)):
+        if isinstance(claim, MUST_PAY) and not (pays_off(claim, scene) or falls_next(claim, scene)):
             continue
         if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level, soft):
             continue
@@ -205,6 +177,15 @@ def _is_named(claim: Claim) -> bool:
     """Whether a claim is of a piece that falls."""
     picks = isinstance(claim, aftermath.PicksUp) and claim.target.worth > 1
     return picks or isinstance(claim, tactic.Traps)
+
+
+def _names_gain(claim: Claim) -> bool:
+    """Whether a claim is of a gain in the line, and says of what."""
+    return isinstance(claim, outcomes.ComesOut) and bool(claim.won) and not claim.back
+
+
+def _is_quiet(claim: Claim) -> bool:
+    return kind_of(claim) == "quiet_killer"
 
 
 def _is_vague(claim: Claim, scene: Scene) -> bool:
@@ -221,55 +202,6 @@ def is_unnamed(claim: Claim) -> bool:
     return isinstance(claim, (merit.Wins, outcomes.ComesOut)) and not claim.won
 
 
-def _pays(claim: Claim, scene: Scene) -> bool:
-    whole = isinstance(claim, tactic.TakesLoose)
-    if ("pays", whole) not in scene.memo:
-        scene.memo["pays", whole] = pays(scene, whole)
-    return bool(scene.memo["pays", whole]) or is_carried_out(claim, scene)
-
-
-def is_carried_out(claim: Claim, scene: Scene) -> bool:
-    """Whether the next move takes what a motif is about, and the line keeps what it is worth.
-
-    The search of material need not see it where checks that take nothing lie on the way.
-    """
-    if not _is_next(claim, scene):
-        return False
-    longer = scene if len(scene.follow) > merit.LONG_ENOUGH else merit.expected_again(scene)
-    if longer is None or longer.next != scene.next:
-        return False
-    end, least = longer.boards[-1], balance(scene.before, scene.mover) + PAYS
-    hangs = force.gain(end) if end.turn != scene.mover else 0
-    kept = all(balance(board, scene.mover) >= least for board in longer.boards[-2:])
-    return kept and hangs is not None and hangs < merit.LEAST
-
-
-def _is_next(claim: Claim, scene: Scene) -> bool:
-    """Whether the next move takes what a motif is about, and the motif takes nothing back."""
-    if scene.has is None or scene.next is None or scene.takes_back:
-        return False
-    took = captured_by(scene.boards[2], scene.next)
-    return took is not None and took.square in _targets(claim)
-
-
-def _targets(claim: Claim) -> set[int]:
-    """The squares of what a motif wins."""
-    match claim:
-        case tactic.Fork(targets=targets):
-            return {target.square for target in targets}
-        case tactic.Skewers(behind=target) | tactic.Traps(piece=target) | tactic.Pins(target):
-            return {target.square}
-        case tactic.Deflects(target=Unit() as target):
-            return {target.square}
-        case (
-            tactic.Discovers(target=target)
-            | tactic.RemovesGuard(target=target)
-            | tactic.Interferes(target=target)
-        ):
-            return {target.square}
-    return set()
-
-
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
     """Whether a deeper search agrees, of a claim that depends on one."""
     if claim not in scene.memo:
@@ -279,14 +211,14 @@ def is_confirmed(claim: Claim, scene: Scene) -> bool:
 
 def _is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, MUST_PAY):
-        return _pays(claim, scene.deeper)
+        return pays_off(claim, scene.deeper) or swaps(claim, scene)
     if isinstance(claim, merit.Parries) and claim.target is not None:
         pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
         deep = scene.searched_with(LAST_LOOK if pawn else 1)
         return deep is scene or fault.AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)
-    if isinstance(claim, outcomes.ComesOut):
+    if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp)):
         return claim.is_kept(scene)
     if isinstance(claim, merit.Wins):
         kept = lasts(scene.deeper) and stays_won(scene) and claim.falls(scene)
@@ -381,7 +313,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         return claim.spared == scene.piece and not loss_on(without, scene.landed)
     if isinstance(claim, tactic.Pins):
         is_safe = not is_unsafe(scene.after, claim.by.square)
-        held = claim.to.kind == chess.KING or soft or _pays(claim, scene)
+        held = claim.to.kind == chess.KING or soft or pays_off(claim, scene)
         return is_safe and held and claim.piece.kind != chess.PAWN
     if isinstance(claim, merit.Threatens):
         if scene.has is not None and scene.has.value >= HOPELESS:

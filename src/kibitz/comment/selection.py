@@ -10,6 +10,7 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.endings import simplifies
@@ -229,6 +230,11 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
         if _costs_much(scene):  # which nothing slight brings about
             reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
             better = [claim for claim in better if kind_of(claim) not in {*SLIGHT} - {*SAVES}]
+    if mark_of(scene) is Label.BLUNDER:
+        reply, better = (
+            [claim for claim in claims if not isinstance(claim, PLACES)]
+            for claims in (reply, better)
+        )
     if _costs_much(scene):
         reply, better = (
             [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
@@ -278,11 +284,20 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT, "dominates", "UsesPin"):
                 continue
             new = not any(claim.proved(move) for move in theirs)
-            new = new and not (is_lasting(claim) and phase(scene.before) != "endgame")
+            plan = is_lasting(claim) and not _is_strong(claim)
+            new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
             if new and apart:
                 return 2 * number, (claim,)
     return 0, ()
+
+
+def _is_strong(claim: Claim) -> bool:
+    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up."""
+    if not isinstance(claim, changed.Outpost):
+        return isinstance(claim, changed.Seventh)
+    square, white = claim.piece.square, claim.piece.white
+    return (square >> 3 if white else 7 - (square >> 3)) >= aftermath.FAR_UP
 
 
 def _explains(claim: Claim) -> bool:
@@ -307,7 +322,7 @@ def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
 
 def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
-    if not scene.reply:
+    if not scene.reply or not fault.answer_holds(scene):
         return []
     more = [claim for claim in consequences(scene.other) if is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
@@ -382,6 +397,7 @@ FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
     *("TakesFile", "opens_file", "GainsTime", "offers_trade"),
 )
+PLACES = (aftermath.Settles, aftermath.GetsBishops)  # too little to be the point of a blunder
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one

@@ -6,13 +6,14 @@ and, where nothing is at stake, time won, passed pawns, places of pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
@@ -31,9 +32,12 @@ from kibitz.comment.facts import (
     Unit,
     balance,
     captured_by,
+    has_bishop_pair,
     is_defended,
+    is_outpost,
     is_passed,
     is_unsafe,
+    played,
     unit,
     units,
 )
@@ -43,7 +47,7 @@ PIECE = 2  # pawns' worth that a piece that is taken has to bring
 LATEST = 4  # plies after which the queen is attacked; other pieces are by the next move
 LASTS = 2  # positions at the end of the line in which what it leaves is there
 OUT = 2  # ranks from home at which a king has been driven out
-FAR_UP = 4  # the rank of a passed pawn, from 0, from which on it is worth words
+FAR_UP = 4  # the rank, from 0, from which on a passed pawn or an outpost is worth words
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,20 @@ class PicksUp(Claim):
         The piece is taken where it stood before the move; `lost` names what was given for it.
         """
         return self in picked_up(scene)
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a long look takes it, too, where the move does not do so itself."""
+        if not self.line:
+            return True
+        lines = scene.analysis.lines(scene.after, LAST_LOOK)
+        return all(self._falls(scene.after, line) for line in lines)
+
+    def _falls(self, board: chess.Board, line: Iterable[chess.Move]) -> bool:
+        for move in line:
+            if board.turn != self.target.white and captured_by(board, move) == self.target:
+                return True
+            board = played(board, move)
+        return False
 
 
 def picked_up(scene: Scene) -> list[PicksUp]:
@@ -269,6 +287,58 @@ def _from_home(board: chess.Board, white: bool) -> int:
     return king >> 3 if white else 7 - (king >> 3)
 
 
+@dataclass(frozen=True)
+class Settles(Claim):
+    """A later move of the line brings a knight to an outpost far up."""
+
+    square: int
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It was not there, no pawn can drive it away, and there it stays."""
+        return self in settled(scene)
+
+
+def settled(scene: Scene) -> list[Settles]:
+    """The outposts on which knights of the mover stand at the end of the line and not before."""
+    white, end = scene.mover, positions(scene)[-1]
+    knight = chess.Piece(chess.KNIGHT, white)
+
+    def stays(square: int) -> Callable[[chess.Board], bool]:
+        return lambda board: board.piece_at(square) == knight and is_outpost(board, square, white)
+
+    return [
+        Settles(square, line)
+        for square in end.pieces(chess.KNIGHT, white)
+        if (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
+        and scene.after.piece_at(square) != knight
+        for line in _since(scene, stays(square))
+        if line
+    ]
+
+
+@dataclass(frozen=True)
+class GetsBishops(Claim):
+    """The line leaves only the mover with both bishops."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """It was not so before, and is so to the end of the line."""
+        return self in bishops_got(scene)
+
+
+def bishops_got(scene: Scene) -> list[GetsBishops]:
+    """That the mover alone keeps both bishops, where it had no such thing before."""
+
+    def alone(board: chess.Board) -> bool:
+        return has_bishop_pair(board, scene.mover) and not has_bishop_pair(board, not scene.mover)
+
+    if alone(scene.before):
+        return []
+    return [GetsBishops(line) for line in _since(scene, alone)]
+
+
 def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
     """The moves after which something holds to the end of the line, if it begins soon enough."""
     boards = positions(scene)
@@ -279,9 +349,15 @@ def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
         yield told(scene, plies)
 
 
+FINDERS = (
+    *(picked_up, queened, gained_time, left_passed, invaded, driven_out),
+    *(settled, bishops_got),
+)
+
+
 def aftermaths(scene: Scene) -> Iterator[Claim]:
     """What the line leaves for good, proved."""
-    for find in (picked_up, queened, gained_time, left_passed, invaded, driven_out):
+    for find in FINDERS:
         yield from find(scene)[:1]
 
 
@@ -291,5 +367,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     DrivesOut: Weights(0.54, 0.54, 0.52),
     LeavesPassed: Weights(0.52, 0.53, 0.52),
     Invades: Weights(0.5, 0.5, 0.48),
+    Settles: Weights(0.46, 0.48, 0.48),
+    GetsBishops: Weights(0.3, 0.45, 0.46),
     GainsTime: Weights(0.36, 0.36, 0.36),
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
@@ -29,6 +30,7 @@ from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
+REFUTED = 0.3  # value by which a long look after a move finds it to be no good answer
 LONGEST_ANSWER = 5  # plies of a refutation that are named
 
 
@@ -355,6 +357,8 @@ def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
     """The causes why a move is bad, proved; `why` is what is to be said of the refutation."""
     if scene.reply is None:
         return [Stalemates()] if Stalemates().proved(scene) else []
+    if not answer_holds(scene):
+        return [claim for claim in [castles_into(scene)] if claim.proved(scene)]
     return [claim for claim in _faults(scene, why) if claim.proved(scene)]
 
 
@@ -370,13 +374,26 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     if target is not None:
         yield EnPrise(scene.piece, reply)
         yield Abandons(scene.piece, target, reply)
-    yield CastlesInto(len(near_king(scene.after, not scene.mover)))
+    yield castles_into(scene)
     threat = threat_of(scene, scene.reply)
     if threat is not None:
         same = tuple(claim for claim in why if claim.proved(threat))
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
         yield Overlooks(reply)
     yield Allows(reply, why)
+
+
+def castles_into(scene: Scene) -> CastlesInto:
+    """The claim that the king has castled into an attack, not proved."""
+    return CastlesInto(len(near_king(scene.after, not scene.mover)))
+
+
+def answer_holds(scene: Scene) -> bool:
+    """Whether a long look after the reply to a move agrees that it is a good one."""
+    if scene.has is None:
+        return True
+    look = scene.analysis.deeper(scene.other.after, LAST_LOOK)
+    return look is None or look.value + scene.has.value < REFUTED
 
 
 def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:

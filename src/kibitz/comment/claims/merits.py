@@ -7,7 +7,7 @@ a scene carries as `had` and `has`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -310,12 +310,18 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
 
 def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
-    evaluation, line = scene.analysis.deeper(board, times), scene.analysis.expected(board, times)
-    if evaluation is None or line is None:
+    evaluation = scene.analysis.deeper(board, times)
+    if evaluation is None:
         return True
     if evaluation.mate is not None:
         return (evaluation.mate <= 0) == (board.turn != scene.mover)
-    boards, white = [board], scene.mover
+    lines = scene.analysis.lines(board, times)
+    return all(_ends_above(had, board, line, scene.mover) for line in lines)
+
+
+def _ends_above(had: int, board: chess.Board, line: Sequence[chess.Move], white: bool) -> bool:
+    """Whether a side has more material at the end of a line."""
+    boards = [board]
     for move in line:
         boards.append(played(boards[-1], move))
     hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0

@@ -82,10 +82,12 @@ class Marked(Claim):
 
 
 def mark_of(scene: Scene) -> Label:
-    """The mark that a move gets; none without a search."""
+    """The mark that a move gets; none without a search. A named opening is no inaccuracy."""
     if scene.had is None or scene.has is None:
         return Label.NONE
-    return label(scene.had, scene.has)
+    mark = label(scene.had, scene.has)
+    known = mark is Label.INACCURACY and opening_of(scene.after) is not None
+    return Label.NONE if known else mark
 
 
 @dataclass(frozen=True)

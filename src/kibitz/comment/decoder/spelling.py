@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import MARKS, Label, label, standing
+from kibitz.comment.judge import MARKS, standing
 from kibitz.comment.select import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
@@ -22,11 +23,8 @@ def spelled(scene: Scene, comment: Comment) -> str:
 
     White 14.Nf5: Fork targets=the king and the rook on a8; Wins won=a rook
     """
-    mark = Label.NONE
-    if scene.had is not None and scene.has is not None:
-        mark = label(scene.had, scene.has)
     side = "White" if scene.mover else "Black"
-    head = f"{side} {step(scene.before, scene.move).text}{MARKS[mark]}"
+    head = f"{side} {step(scene.before, scene.move).text}{MARKS[mark_of(scene)]}"
     return f"{head}: " + "; ".join(_one(*proof) for proof in proofs(scene, comment))
 
 

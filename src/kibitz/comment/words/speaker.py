@@ -13,9 +13,10 @@ from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import NextFails, mark_of, next_best
+from kibitz.comment.claims.payoff import MUST_PAY
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
-from kibitz.comment.select import FEATURE_WEIGHTS, MUST_PAY, Level, Memory, kind_of
+from kibitz.comment.select import FEATURE_WEIGHTS, Level, Memory, kind_of
 from kibitz.comment.selection import Selection, Tone, remember, select
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Forms, Language

@@ -35,7 +35,7 @@ from kibitz.comment.judge import (
     turning_points,
     value_of,
 )
-from kibitz.comment.openings import Opening, opening_in
+from kibitz.comment.openings import Opening, opening_in, without_book
 from kibitz.comment.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
@@ -78,7 +78,8 @@ def figures_in(tree: chess.pgn.Game) -> Figures | None:
         return None
     povs = [score.pov(turn).mate() for score, turn in zip(scores, turns, strict=True) if score]
     mates = {ply for ply, (had, has) in enumerate(pairwise(povs)) if had == 1 and has != 0}
-    return Figures(values, labels_of(values, tree.board().turn, mates), opening_in(tree)[1])
+    labels = without_book(tree, labels_of(values, tree.board().turn, mates))
+    return Figures(values, labels, opening_in(tree)[1])
 
 
 def white_value(score: chess.engine.PovScore) -> float:

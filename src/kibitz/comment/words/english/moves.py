@@ -134,6 +134,12 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Invades": ("brings a rook to {square} in the line that follows",),
     "Invades.line": ("brings a rook to {square}: {line}",),
+    "Settles.line": (
+        "brings a knight to {square}, where no pawn can drive it away: {line}",
+        "gets a knight to the outpost {square}: {line}",
+    ),
+    "GetsBishops": ("leaves only {mover} with both bishops",),
+    "GetsBishops.line": ("leaves only {mover} with both bishops: {line}",),
     "DrivesOut": ("drives {other}'s king out",),
     "DrivesOut.line": (
         "drives {other}'s king out: {line}",
