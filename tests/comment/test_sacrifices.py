@@ -196,7 +196,7 @@ def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "said", "lines"), [(0.05, (), 2), (0.05, (Turns(0, -1),), 1), (0.15, (), 1)]
+    ("made", "said", "lines"), [(-0.05, (), 2), (-0.05, (Turns(0, -1),), 1), (0.15, (), 1)]
 )
 def test_a_mark_without_words_has_the_better_line(
     made: float, said: tuple[Claim, ...], lines: int

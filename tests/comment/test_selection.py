@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import chess
 import pytest
 
@@ -137,3 +139,64 @@ def test_a_move_alone_keeps_a_win_where_the_next_one_is_clearly_less(
     judged = Scene(made.before, made.move, (), seen_by(lambda *_: had), had=had, has=made.has)
     assert grades.OnlyGood().proved(judged)
     assert grades.OnlyGood(2).proved(judged) is alone
+
+
+OVERLOADED = "r3r1k1/1b3pp1/3p1qnp/1pnPp3/4P3/B3RNPP/P2Q1PBK/1R6 b - - 3 28"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("Nxe4 Rxe4 Rxa3 Rxb5 Bc8 Nd4 Bd7", True), ("Nxe4 Rxe4 Rxa3 Rxb5 Rxa2 Rxb7 Kh7", False)],
+)
+def test_a_guard_that_has_too_much_to_do_is_said_where_nothing_is_lost(
+    line: str, said: bool
+) -> None:
+    """It wins no more than it costs, and is why the move can be played."""
+    one = scene(OVERLOADED, line, has=seen(0.0))
+    claim = tactic.Deflects(unit("Re3"), chess.A3, unit("Ba3"), was_taken=True)
+    assert claim.proved(one)
+    assert (claim in ranked(one, [claim], Memory(), "club")) is said
+
+
+FALLS = "4k3/8/8/3p4/8/8/8/2R3K1 w - - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("best", "second", "value", "falls"),
+    [
+        ("e8d7 d1d5", "e8e7 d1d5", -0.5, True),
+        ("e8d7 d1d5", "d5d4 d1e1", -0.5, False),  # which is as good
+        ("e8d7 d1d5", "d5d4 d1e1", -0.9, True),  # which is worse
+        ("d5d4 d1e1", "e8d7 d1d5", -0.9, False),
+    ],
+)
+def test_what_is_picked_up_falls_in_the_second_line_too(
+    best: str, second: str, value: float, falls: bool
+) -> None:
+    def look(board: chess.Board, _times: int) -> Evaluation:
+        if board.fen() != one.after.fen():
+            return seen(0.0)
+        return replace(seen(-0.5, *best.split()), other=seen(value, *second.split()))
+
+    one = scene(FALLS, "Rd1 Kd7 Rxd5+ Ke6 Rd1")
+    one = replace(one, analysis=seen_by(look))
+    picks = aftermath.PicksUp(unit("pd5"), (), "1...Kd7 2.Rxd5+")
+    assert picks.proved(one)
+    assert (picks in ranked(one, [picks], Memory(), "club")) is falls
+
+
+def test_an_answer_that_a_long_look_refutes_is_not_one() -> None:
+    for value, causes in ((-0.5, ["EnPrise"]), (0.5, [])):
+        had, has = seen(0.0, "d5d4"), seen(0.5, "d1d5", "e8e7")
+        line, fen = "Ke7 Rxd5 Ke6", "4k3/8/8/3p4/8/8/8/3R2K1 b - - 0 1"
+        made = scene(fen, line, had, has)
+        one = Scene(made.before, made.move, made.follow, always(value), had=had, has=has)
+        found = [kind_of(claim) for claim in fault.faults(one, ())]
+        assert ("Allows" in found) is bool(causes), found
+
+
+def test_what_a_move_takes_is_named_as_taken() -> None:
+    """Not as what comes out of the line in the end."""
+    one = scene("4k3/8/8/3p4/8/8/8/3R2K1 w - - 0 1", "Rxd5 Ke7 Kf2 Ke6 Rd1", has=seen(-0.5))
+    gains = [outcomes.ComesOut((chess.PAWN,), ()), aftermath.PicksUp(unit("pd5"))]
+    assert kinds(tuple(ranked(one, gains, Memory(), "club"))) == ["PicksUp"]

@@ -266,3 +266,12 @@ def plays_down(sentence: str, labels: Sequence[Label]) -> bool:
     """Whether a sentence says that nobody made a mistake, and somebody did."""
     denied = re.search("No single move|no one mistake|Neither side made|never shifted", sentence)
     return bool(denied) and bool({*labels} & {*BAD})
+
+
+@pytest.mark.parametrize(("after", "marked"), [(-0.24, False), (-2.5, True)])
+def test_a_move_with_a_name_is_no_inaccuracy(after: float, marked: bool) -> None:
+    """1.b3 is an opening; a mistake is one, whatever it is called."""
+    text = f"{{ [%eval 0.40] }} 1. b3 {{ [%eval {after}] }} e5 {{ [%eval {after}] }} *"
+    told = figures_in(parse_game(text).tree)
+    assert told is not None
+    assert (told.labels[0] is not Label.NONE) is marked

@@ -152,6 +152,7 @@ def ranked(
         claims = [claim for claim in claims if not _is_vague(claim, scene)]
     if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
+    claims = _without_what_is_taken(claims)
     if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     weighed = sorted(
@@ -195,6 +196,17 @@ def _is_vague(claim: Claim, scene: Scene) -> bool:
             scene.before, scene.mover
         )
     return is_unnamed(claim) or (isinstance(claim, outcomes.ComesOut) and claim.back)
+
+
+def _without_what_is_taken(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without gains of the line that are only what the move itself takes."""
+    picks = (claim for claim in claims if isinstance(claim, aftermath.PicksUp))
+    taken = {(claim.target.kind,) for claim in picks if not claim.line}
+    return [
+        claim
+        for claim in claims
+        if not isinstance(claim, outcomes.ComesOut) or claim.line or claim.won not in taken
+    ]
 
 
 def is_unnamed(claim: Claim) -> bool:
