@@ -112,7 +112,7 @@ EDGE = r"^From .* on \w+ was better|better to the end|edge for good"
 Limits = tuple[float, float]
 ANY = (-1.0, 1.0)
 WINNING, AHEAD, EVEN, NOT_LOST = (WON, 1.0), (BETTER, WON), (-BETTER, BETTER), (-WON, 1.0)
-LOSING = (-1.0, -0.5)
+LOSING = (-1.0, -0.35)
 BEHIND, LOST, DOWN = (-WON, -BETTER), (-1.0, -WON), (-1.0, -BETTER)
 LOOSE = {
     WINNING: (0.35, 1.0),
@@ -120,7 +120,7 @@ LOOSE = {
     EVEN: (-0.35, 0.35),
     BEHIND: (-0.85, -0.05),
     LOST: (-1.0, -0.35),
-    LOSING: (-1.0, -0.25),
+    LOSING: (-1.0, -0.15),
     DOWN: (-1.0, -0.05),
     NOT_LOST: (-0.85, 1.0),
     ANY: ANY,

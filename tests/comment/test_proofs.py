@@ -21,7 +21,7 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.facts import Scene, Unit, captured_by
+from kibitz.comment.facts import Scene, Unit, captured_by, exposure
 from kibitz.comment.judge import Evaluation, Label
 from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed, kind_of, reasons
 from kibitz.comment.selection import select
@@ -105,7 +105,7 @@ FORKED, FORKER = "r3k3/7p/8/8/3N4/8/8/4K3 b - - 0 1", "r3k3/7p/8/8/3N4/8/8/4K3 w
 LATER_FORK = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
 HUNTED = "r2qkb1r/5ppp/p1bppn2/1p2P3/8/1BN5/PPP1QPPP/R1B1K2R b KQkq - 0 11"
 LEVER = "6k1/p7/8/3p4/4P3/8/8/6K1 w - - 0 1"
-SETTLES = "3k4/p6p/8/4P3/8/2N5/PP3PPP/4K3 w - - 0 1"
+SETTLES = "3k4/p6p/8/8/4P3/2N5/PP3PPP/4K3 w - - 0 1"
 BISHOPS = "3rk3/ppp1bppp/5n2/8/6b1/5N2/PPP1BPPP/2B1K3 w - - 0 1"
 ENTERS = "6k1/pp5p/2p5/8/8/8/5PPP/R5K1 w - - 0 1"
 DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
@@ -730,13 +730,14 @@ CASES: list[Figures] = [
             scene(ENTERS, "Rd1 h6 Rd7 b6 Rd1 a5 g3"),
         ],
     ),
-    # A pawn can drive the knight away, or it goes back by itself.
+    # A pawn can drive the knight away, it goes back by itself, or the outpost was there.
     (
         aftermath.Settles(chess.D6, "1...h6 2.Ne4 a6 3.Nd6"),
-        scene(SETTLES, "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+        scene(SETTLES, "e5 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
         [
-            scene(SETTLES.replace("p6p", "p1p4p"), "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
-            scene(SETTLES, "Kd2 h6 Ne4 a6 Nd6 a5 Ne4 h5 g3"),
+            scene(SETTLES.replace("p6p", "p1p4p"), "e5 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+            scene(SETTLES, "e5 h6 Ne4 a6 Nd6 a5 Ne4 h5 g3"),
+            scene(SETTLES.replace("8/4P3", "4P3/8"), "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
         ],
     ),
     # The bishop stays, or there was only one before.
@@ -905,7 +906,7 @@ def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
         board = chess.Board(None)
         board.set_piece_at(square, chess.Piece(chess.KING, True))
         board.set_piece_at(square ^ 56, chess.Piece(chess.KING, False))
-        assert [outcomes.exposure(board, white) for white in (True, False)] == [5, 5]
+        assert [exposure(board, white) for white in (True, False)] == [5, 5]
 
 
 @pytest.mark.parametrize(

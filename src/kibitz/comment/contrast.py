@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims import aftermath, outcomes
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -17,7 +18,15 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.structure import steps_away
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, is_unsafe, played
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    balance,
+    captured_by,
+    exposure,
+    is_unsafe,
+    played,
+)
 from kibitz.comment.judge import BETTER
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
@@ -64,7 +73,7 @@ def _takes(scene: Scene, target: Unit) -> bool:
 
 
 def same_reply(scene: Scene) -> list[Scene]:
-    """The refutation as an answer to the better move, where it is possible there."""
+    """The refutation as an answer to the better move, where it is possible there and free."""
     assert scene.reply is not None
     board, line = scene.instead.after, list[chess.Move]()
     for move in scene.follow[:2]:
@@ -72,6 +81,8 @@ def same_reply(scene: Scene) -> list[Scene]:
             break
         line.append(move)
         board = played(board, move)
+        if len(line) == 1 and (force.gain(board) or 0) >= merit.LEAST:
+            return []
     return [Scene(scene.instead.after, line[0], tuple(line[1:]), scene.analysis)] if line else []
 
 
@@ -103,7 +114,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
             return balance(end, scene.mover) > balance(bad, scene.mover)
         case outcomes.OpensUp():
             bad = outcomes.positions(scene.other)[-1]
-            had, has = (outcomes.exposure(board, scene.mover) for board in (end, bad))
+            had, has = (exposure(board, scene.mover) for board in (end, bad))
             return had < has
         case outcomes.TradesQueens():
             return bool(end.queens)
@@ -133,6 +144,9 @@ def _has(scene: Scene, claim: Claim) -> bool:
 
 def is_shared(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move does is done by the move made as well."""
+    same = scene.captured is not None and scene.captured == scene.instead.captured
+    if same and _is_all(claim, scene.captured):
+        return True
     if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
         same = scene.move.from_square == scene.instead.move.from_square
         return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
@@ -144,6 +158,13 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
     rooms = (tactic.__name__, merit.__name__, changed.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
     return done and claim.proved(scene)
+
+
+def _is_all(claim: Claim, taken: Unit | None) -> bool:
+    """Whether a gain is no more than what is taken at once."""
+    if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut)):
+        return taken is not None and claim.won == (taken.kind,)
+    return isinstance(claim, aftermath.PicksUp) and claim.target == taken
 
 
 def parries(claim: Claim, reply: Step) -> bool:
@@ -158,6 +179,8 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
     match claim:
         case aftermath.PicksUp():
             return not _takes(scene, claim.target)
+        case outcomes.Runs(pawn):
+            return scene.after.piece_at(pawn.square) != chess.Piece(chess.PAWN, pawn.white)
         case outcomes.Draws():
             level = scene.had is not None and abs(scene.had.value) < BETTER
             return level and scene.has.value >= BETTER

@@ -24,6 +24,7 @@ WORTH = {
     chess.KING: 99,
 }
 LONG = 7  # plies of a line that tells what becomes of a move
+SHELTER = 2  # ranks before a king in which pawns shelter it
 RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
 UNSEARCHED = Analysis()  # without searches
@@ -362,6 +363,19 @@ def mate_pattern(board: chess.Board) -> str:
         for square in front
     )
     return "back rank" if blocked else ""
+
+
+def exposure(board: chess.Board, white: bool) -> int:
+    """How open a king stands: pawns missing on the files beside it, two if it has come out."""
+    king = board.king(white)
+    assert king is not None
+    home = king >> 3 if white else 7 - (king >> 3)
+    ranks = range(home + 1, min(home + 1 + SHELTER, 8))
+    near = sum(chess.BB_RANKS[rank if white else 7 - rank] for rank in ranks)
+    files = [king & 7, *files_beside(king)]
+    pawns = board.pieces_mask(chess.PAWN, white)
+    bare = sum(not pawns & near & chess.BB_FILES[file] for file in files)
+    return bare + (2 if home >= 2 else 0)
 
 
 # --- pawns ----------------------------------------------------------------------------------------

@@ -251,10 +251,10 @@ def stays_won(scene: Scene) -> bool:
     if gain_of(scene) >= SMALL:
         return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
     last = scene.searched_with(LAST_LOOK)
-    if last is not scene and len(last.follow) < LASTING:  # too short to tell
-        had = balance(scene.start, scene.mover)
-        return lasts(last) and merit.keeps_more(scene.after, scene, had, LAST_LOOK)
-    return last is scene or lasts(last)
+    if last is scene:
+        return True
+    had = balance(scene.start, scene.mover) + max(0, gain_of(scene) // 100 - 1)
+    return lasts(last) and merit.keeps_more(scene.after, scene, had, LAST_LOOK)
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:

@@ -204,7 +204,7 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
     explained = any(_explains(cause) for cause in causes[:1])
-    if explained and not (solid or mark_of(scene) is Label.BLUNDER):
+    if explained and not solid and mark_of(scene) is Label.INACCURACY:
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
     elif solid and any(_explains(line) for line in lines):
@@ -390,7 +390,7 @@ DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers
 SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    *("Castles", "TradesQueens"),
+    *("Castles", "TradesQueens", "Uncastles"),
 )
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases

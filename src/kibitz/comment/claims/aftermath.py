@@ -16,12 +16,11 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LEAST_THREAT, gone, listed
 from kibitz.comment.claims.outcomes import (
     SHOWN,
     all_positions,
     course,
-    exposure,
     positions,
     reference,
     told,
@@ -32,6 +31,7 @@ from kibitz.comment.facts import (
     Unit,
     balance,
     captured_by,
+    exposure,
     has_bishop_pair,
     is_defended,
     is_outpost,
@@ -68,7 +68,9 @@ class PicksUp(Claim):
     def is_kept(self, scene: Scene) -> bool:
         """Whether a long look takes it, too, where the move does not do so itself."""
         if not self.line:
-            return True
+            forced = force.gain(scene.before, scene.move)
+            pawn = self.target.kind == chess.PAWN  # which may be taken back at once
+            return not pawn or forced is None or forced >= LEAST
         lines = scene.analysis.lines(scene.after, LAST_LOOK)
         return all(self._falls(scene.after, line) for line in lines)
 
@@ -295,7 +297,7 @@ class Settles(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """It was not there, no pawn can drive it away, and there it stays."""
+        """The square was no outpost before, no pawn can drive it away, and there it stays."""
         return self in settled(scene)
 
 
@@ -312,6 +314,7 @@ def settled(scene: Scene) -> list[Settles]:
         for square in end.pieces(chess.KNIGHT, white)
         if (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
         and scene.after.piece_at(square) != knight
+        and not is_outpost(scene.before, square, white)
         for line in _since(scene, stays(square))
         if line
     ]
@@ -324,7 +327,7 @@ class GetsBishops(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """It was not so before, and is so to the end of the line."""
+        """It was not so before, and is so to the end of the line, which costs nobody anything."""
         return self in bishops_got(scene)
 
 
@@ -334,7 +337,8 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
     def alone(board: chess.Board) -> bool:
         return has_bishop_pair(board, scene.mover) and not has_bishop_pair(board, not scene.mover)
 
-    if alone(scene.before):
+    uneven = balance(scene.before, scene.mover) != balance(positions(scene)[-1], scene.mover)
+    if alone(scene.before) or uneven:
         return []
     return [GetsBishops(line) for line in _since(scene, alone)]
 

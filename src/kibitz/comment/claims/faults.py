@@ -22,10 +22,9 @@ from kibitz.comment.claims.merits import (
     Wins,
     shortest_mate,
 )
-from kibitz.comment.claims.outcomes import exposure
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, played
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, exposure, played
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early

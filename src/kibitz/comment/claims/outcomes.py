@@ -29,7 +29,7 @@ from kibitz.comment.facts import (
     Unit,
     balance,
     captured_by,
-    files_beside,
+    exposure,
     is_passed,
     played,
     units,
@@ -42,9 +42,9 @@ FAR = 9  # plies that are shown where they lead to as much as this
 FAR_GAIN = 3  # pawns' worth
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SOON = 4  # plies of it within which a side castles soon
-SHELTER = 2  # ranks before a king in which pawns shelter it
 MORE_OPEN = 2  # pawns missing before a king more than before the other
 NEARLY = 2  # squares that a pawn that runs has left to go
+SPARE = 20  # centipawns that a search of captures may be below what a line wins
 PERPETUAL = 3  # checks in a row that end where they began, at least
 
 
@@ -110,6 +110,10 @@ class ComesOut(Claim):
     def is_kept(self, scene: Scene) -> bool:
         """Whether a long look, too, ends with the gain, or all of it but a pawn."""
         gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
+        if scene.captured is not None and {*self.won} == {chess.PAWN} and not self.back:
+            forced = force.gain(scene.before, scene.move)
+            if forced is not None and forced < gain - SPARE:
+                return False  # the other side may take back at once
         least = gain // 100 if self.won else LEAST_UNNAMED
         had = reference(scene)[1] + max(0, least - 2)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
@@ -294,19 +298,6 @@ def opens_up(scene: Scene) -> list[OpensUp]:
     return []
 
 
-def exposure(board: chess.Board, white: bool) -> int:
-    """How open a king stands: pawns missing on the files beside it, two if it has come out."""
-    king = board.king(white)
-    assert king is not None
-    home = king >> 3 if white else 7 - (king >> 3)
-    ranks = range(home + 1, min(home + 1 + SHELTER, 8))
-    near = sum(chess.BB_RANKS[rank if white else 7 - rank] for rank in ranks)
-    files = [king & 7, *files_beside(king)]
-    pawns = board.pieces_mask(chess.PAWN, white)
-    bare = sum(not pawns & near & chess.BB_FILES[file] for file in files)
-    return bare + (2 if home >= 2 else 0)
-
-
 def _attackers(board: chess.Board, white: bool) -> int:
     """How many pieces of the other side attack squares beside a king."""
     king = board.king(white)
@@ -330,15 +321,19 @@ class Runs(Claim):
 
 def running(scene: Scene) -> list[Runs]:
     """The pawns that run in the line."""
-    boards, white = all_positions(scene), scene.mover
-    end, runs = boards[-1], []
+    boards, white, one = all_positions(scene), scene.mover, chess.Piece(chess.PAWN, scene.mover)
+    end, runs = boards[-1], list[Runs]()
     for pawn in units(end, white):
         left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
-        if pawn.kind != chess.PAWN or left > NEARLY or not is_passed(end, pawn.square, white):
+        near = NEARLY if not end.queens else NEARLY - 1
+        if pawn.kind != chess.PAWN or left > near or not is_passed(end, pawn.square, white):
             continue
-        there = [board.piece_at(pawn.square) == chess.Piece(chess.PAWN, white) for board in boards]
+        there = [board.piece_at(pawn.square) == one for board in boards]
         first = there.index(True)
         attacked = end.turn != white and end.is_attacked_by(end.turn, pawn.square)
+        stepped = scene.before.piece_at(pawn.square + (-8 if white else 8)) == one
+        if stepped and left > 1:
+            continue  # which is no run
         if 0 < first <= min(SHOWN, len(boards) - 3) and all(there[first:]) and not attacked:
             runs.append(Runs(pawn, told(scene, first)))
     return runs
@@ -363,7 +358,7 @@ def uncastled(scene: Scene) -> list[Uncastles]:
     boards, other = positions(scene), not scene.mover
     if not scene.before.has_castling_rights(other) or not boards[-1].queens:
         return []
-    for plies, board in enumerate(boards[:-1], start=1):
+    for plies, board in enumerate(boards[:-1][:SOON], start=1):
         if board.turn == other and any(map(board.is_castling, board.generate_castling_moves())):
             return []
         if not boards[plies].has_castling_rights(other):

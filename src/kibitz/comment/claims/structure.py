@@ -221,6 +221,7 @@ def attacks_two(scene: Scene) -> Iterator[Feature]:
         if piece.square in board.attacks(scene.landed)
         and piece.kind != chess.KING
         and (piece.worth > scene.piece.worth or not is_defended(board, piece.square))
+        and not (piece.kind == scene.piece.kind and is_defended(board, scene.landed))
     ]
     targets.sort(key=lambda piece: -piece.worth)
     new = any(piece.square not in had for piece in targets[:2])

@@ -56,7 +56,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "mates": (MissesMate,),
     "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
-LOSING = 0.5  # winning chances of the other side from which a mistake may decide a game
+LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
