@@ -334,7 +334,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
-        plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
+        plain = direct and not soft and level != "beginner" and _is_heeded(scene, claim.target)
         return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
