@@ -14,6 +14,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from kibitz.cli.system.doctor import fits, modules_of, wanted_packages
+from kibitz.core.files import cache_folder
 
 COMMAND = [sys.executable, "-m", "kibitz", "--quiet", "doctor"]
 
@@ -101,6 +102,7 @@ def test_what_this_machine_has_is_found(tmp_path: Path) -> None:
     data.mkdir()
     given = environment(tmp_path) | {"KIBITZ_CONFIG": str(tmp_path / "kibitz.toml")}
     given |= {"KIBITZ_DATA": str(data), "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    given["KIBITZ_CACHE"] = str(cache_folder())  # with kernels, so that nothing is compiled
     done = subprocess.run([*COMMAND, "--json"], env=given, capture_output=True, text=True)
     found: dict[str, Any] = {one["part"]: one for one in json.loads(done.stdout)["findings"]}
     assert (found["tables"]["status"], found["tables"]["facts"]["path"]) == ("ok", str(tables))
