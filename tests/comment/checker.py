@@ -252,16 +252,28 @@ def file_taken(at: At, text: str) -> bool:
 
 
 def outpost(at: At, text: str) -> bool:
-    square, white = square_in(text), at.mover
-    guards = at.after.attackers(white, square) & at.after.pieces(chess.PAWN, white)
+    square = square_in(text)
+    return square == at.move.to_square and is_outpost(at.after, square, at.mover)
+
+
+def is_outpost(board: chess.Board, square: int, white: bool) -> bool:
+    """Whether a pawn guards the square, and none of the other side can ever attack it."""
+    guards = board.attackers(white, square) & board.pieces(chess.PAWN, white)
     enemies = [
         one
-        for one in at.after.pieces(chess.PAWN, not white)
+        for one in board.pieces(chess.PAWN, not white)
         if abs(one % 8 - square % 8) == 1
         and (one // 8 > square // 8) == white
         and one // 8 != square // 8
     ]
-    return square == at.move.to_square and bool(guards) and not enemies
+    return bool(guards) and not enemies
+
+
+def knight_in(at: At, text: str) -> bool:
+    """A knight of the mover stands on an outpost after the line."""
+    board, square = after_line(at, text), square_in(text)
+    there = board.piece_at(square) == chess.Piece(chess.KNIGHT, at.mover)
+    return there and is_outpost(board, square, at.mover)
 
 
 def seventh(at: At, text: str) -> bool:
@@ -946,7 +958,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("outpost", r"(?<!heads for )an outpost (?:for|on)", outpost),
     (
         "bishop pair",
-        r"bishop pair",
+        r"bishop pair|both bishops",
         lambda at, t: (
             [pair(after_line(at, t), white) for white in (side(t), not side(t))] == [True, False]
         ),
@@ -1118,6 +1130,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"brings a rook to \w\d: \d",
         lambda at, t: after_line(at, t).piece_at(square_in(t)) == chess.Piece(4, at.mover),
     ),
+    ("knight in", r"(?:brings|gets) a knight to [^:]*: \d", knight_in),
     ("queens later", r"queens off[^:]*: \d", lambda at, t: not after_line(at, t).queens),
     ("castles soon", r"castle soon", lambda _, t: "O-O" in t),
     (
