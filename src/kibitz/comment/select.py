@@ -334,7 +334,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
-        plain = direct and not soft and level != "beginner" and _is_heeded(scene, claim.target)
+        plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
         return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
@@ -429,4 +429,18 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
         claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
         if chosen := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
             return chosen
-    return []
+    return plain_threats(scene)[:most]
+
+
+def plain_threats(scene: Scene) -> list[Claim]:
+    """Threats to a piece that is heeded at once, which is little to say and more than nothing."""
+    threats = (claim for claim in proved_of(scene) if isinstance(claim, merit.Threatens))
+    return [
+        claim
+        for claim in threats
+        if claim.target is not None
+        and claim.step.move.from_square == scene.landed
+        and scene.captured is None
+        and threatened(claim, scene) >= LEAST_THREAT
+        and is_confirmed(claim, scene)
+    ]

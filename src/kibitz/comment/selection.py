@@ -43,6 +43,7 @@ from kibitz.comment.select import (
     is_lasting,
     is_unnamed,
     kind_of,
+    plain_threats,
     reasons,
     weight_of,
     worth_saying,
@@ -96,6 +97,7 @@ def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> 
         for claim in worth_saying(scene, memory, level, 3, soft=True)
         if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
     ]
+    slight = slight or plain_threats(scene)
     return [*slight[:1], *praise[: 2 - len(slight[:1])]]
 
 
@@ -395,7 +397,7 @@ SLIGHT = (  # too little to be the point of a line
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
-    *("TakesFile", "opens_file", "GainsTime", "offers_trade"),
+    *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
 )
 PLACES = (aftermath.Settles, aftermath.GetsBishops)  # too little to be the point of a blunder
 REST = 2  # plies after a comment within which a slight thing alone is not worth another

@@ -46,6 +46,7 @@ AT_ONCE = 2  # plies of a capture and what takes back
 PIECE = 2  # pawns' worth that a piece that is taken has to bring
 LATEST = 4  # plies after which the queen is attacked; other pieces are by the next move
 LASTS = 2  # positions at the end of the line in which what it leaves is there
+TRADE = 3  # plies within which a line leads to what is left of a trade
 OUT = 2  # ranks from home at which a king has been driven out
 FAR_UP = 4  # the rank, from 0, from which on a passed pawn or an outpost is worth words
 
@@ -327,7 +328,7 @@ class GetsBishops(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """It was not so before, and is so to the end of the line, which costs nobody anything."""
+        """It was not so before, is so after a trade at once, and to the end of an even line."""
         return self in bishops_got(scene)
 
 
@@ -339,6 +340,8 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
 
     uneven = balance(scene.before, scene.mover) != balance(positions(scene)[-1], scene.mover)
     if alone(scene.before) or uneven:
+        return []
+    if not any(map(alone, positions(scene)[1 : TRADE + 1])):
         return []
     return [GetsBishops(line) for line in _since(scene, alone)]
 

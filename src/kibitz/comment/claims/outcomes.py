@@ -245,7 +245,7 @@ def drawn(scene: Scene) -> list[Draws]:
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
             checks = [board.is_check() for board in boards[1::2]]
-            if all(checks):
+            if all(checks[-PERPETUAL:]):
                 return [Draws("check", line)]
             forced = all(
                 check or _hits(position)

@@ -145,8 +145,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Draws.stalemate": ("endet im Patt",),
     "Draws.stalemate.line": ("endet im Patt: {line}",),
-    "Draws.check": ("gibt Dauerschach",),
-    "Draws.check.line": ("gibt Dauerschach: {line}",),
+    "Draws.check": ("führt zu Dauerschach",),
+    "Draws.check.line": ("führt zu Dauerschach: {line}",),
     "Draws.repetition": ("führt zum Remis durch Zugwiederholung",),
     "Draws.repetition.line": ("führt zum Remis durch Zugwiederholung: {line}",),
     "OpensUp": (
