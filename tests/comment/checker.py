@@ -694,6 +694,15 @@ def abandoned(at: At, text: str) -> bool:
     return guarded and not still and takes and place(at.after, units(text)[-1], at.mover) == square
 
 
+def line_open(at: At, text: str) -> bool:
+    """The moved piece stood between the two pieces, on a line with them."""
+    [by, target] = [square for _, square in units(text)[:2]]
+    if by is None or target is None:
+        return False
+    there = at.before.color_at(by) == (not at.mover) and at.before.color_at(target) == at.mover
+    return there and bool(chess.between(by, target) & chess.BB_SQUARES[at.move.from_square])
+
+
 def was_threatened(at: At, text: str) -> bool:
     """The move named was legal before, had the mover passed, and is legal now."""
     reply, board = reply_named(at, text), at.before.copy()
@@ -951,7 +960,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "doubled",
         r"double[sd]\b.*pawns|doubled pawns",
-        lambda at, t: pawns_on(at.after, side(t), t) > 1,
+        lambda at, t: pawns_on(after_line(at, t), side(t), t) > 1,
     ),
     ("file", r"takes the (?:half-)?open|on the (?:half-)?open", file_taken),
     ("rank", r"seventh rank|second rank", seventh),
@@ -1040,6 +1049,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
     ("opening", r"\([A-E]\d\d\)$", opening_named),
     ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
+    ("line open", r"is open now|stands between", line_open),
+    ("outnumbered", r"guarded often enough|more than it is guarded", named_pieces_exist),
     ("abandoned", r"no longer guards|takes a guard away", abandoned),
     ("overlooked", r"was threatening \d|nothing against|[Tt]hreat was", was_threatened),
     ("theory", r"have a name|named opening", leaves_names),

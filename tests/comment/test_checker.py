@@ -94,6 +94,7 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This drives Black's king out: 5...Ke7 6.d3.", "king out"),
         ("This brings a rook to f1: 5...Qxg2 6.Rf1 d6.", ""),
         ("This brings a rook to g1: 5...Qxg2 6.Rf1 d6.", "rook in"),
+        ("The line from the bishop on c8 to the pawn on d2 is open now.", "line open"),
         ("This gets a knight to the outpost c3: 5...Qxg2 6.Rf1 d6.", "knight in"),
         ("This leaves only White with both bishops: 5...Qxg2 6.Rf1 d6.", "bishop pair"),
     ],

@@ -46,6 +46,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("opposition", "8/3k4/8/4P3/2K5/8/8/8 w - - 0 1", ["Kd5"]),
     ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
     ("attacks_two", "4k3/8/8/n1n5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
+    ("outnumbers", "4k3/8/1n6/4N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
     ("presses", "3qk3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     # The rook stands behind its own queen on the file.
     ("presses", "3qk3/6p1/5n2/6B1/8/5Q2/8/4K2R w - - 0 1", ["Rf1"]),
@@ -101,6 +102,7 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e6"]),
     ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", ["Bf3"]),
     ("attacks_two", "4k3/8/8/n1p5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
+    ("outnumbers", "4k3/8/1n6/1p2N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
     # A pawn guards the knight enough; it is not pinned.
     ("presses", "3qk3/6p1/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     ("presses", "2q1k3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
@@ -167,3 +169,10 @@ def test_a_guard_is_not_missed_where_it_makes_no_difference() -> None:
     fen = "4k3/8/3q4/8/8/4N3/8/4K3 w - - 0 1"
     assert "attacks_loose" not in names(fen, "Nf5", "Qe5+")
     assert "attacks_loose" in names(fen.replace("q", "b"), "Nf5", "Bc5")
+
+
+def test_a_queen_that_takes_back_may_attack_two_pawns() -> None:
+    """What is guarded once by a piece, and attacked twice, is not guarded well."""
+    fen = "2k4r/ppprqppp/3b1n2/4n3/4P3/5N1P/PPPB1PP1/RN1QR1K1 w - - 0 14"
+    assert "attacks_two" in names(fen, "(Nxe5)", "Qxe5", "Qf3", "Re8")
+    assert "attacks_two" not in names(fen, "(Bc3)", "Nxf3+", "Qxf3", "Re8")

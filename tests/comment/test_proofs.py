@@ -106,6 +106,7 @@ LATER_FORK = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
 HUNTED = "r2qkb1r/5ppp/p1bppn2/1p2P3/8/1BN5/PPP1QPPP/R1B1K2R b KQkq - 0 11"
 LEVER = "6k1/p7/8/3p4/4P3/8/8/6K1 w - - 0 1"
 SETTLES = "3k4/p6p/8/8/4P3/2N5/PP3PPP/4K3 w - - 0 1"
+DOUBLED = "4k3/pp6/q7/8/8/3Q4/5PPP/6K1 w - - 0 1"
 BISHOPS = "3rk3/ppp1bppp/5n2/8/6b1/5N2/PPP1BPPP/2B1K3 w - - 0 1"
 ENTERS = "6k1/pp5p/2p5/8/8/8/5PPP/R5K1 w - - 0 1"
 DRIVEN = "4k3/6pp/8/8/8/q7/8/3Q2K1 w - - 0 1"
@@ -379,6 +380,15 @@ CASES: list[Figures] = [
         fault.Abandons(unit("Rd1"), unit("Ne5"), step("a5e5")),
         scene(GUARDED, "Rd1 Rxe5"),
         [scene("4k3/8/8/r3N3/5P2/8/8/4R1K1 w - - 0 1", "Rd1 Rxe5")],
+    ),
+    # The bishop was not in the way, or what is taken is guarded well enough.
+    (
+        fault.Unblocks(unit("rd8"), unit("Qd1"), step("d8d1")),
+        scene("3r2k1/8/8/8/8/8/3B4/3Q2K1 w - - 0 1", "Bg5 Rxd1+"),
+        [
+            scene("3r2k1/8/8/8/8/8/4B3/3Q2K1 w - - 0 1", "Bg4 Rxd1+"),
+            scene("3r2k1/8/8/8/8/8/3B4/3RQ1K1 w - - 0 1", "Bg5 Rxd1"),
+        ],
     ),
     # A check comes first: the king had threatened the rook, and takes it as it gets out of check.
     (
@@ -738,6 +748,15 @@ CASES: list[Figures] = [
             scene(SETTLES.replace("p6p", "p1p4p"), "e5 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
             scene(SETTLES, "e5 h6 Ne4 a6 Nd6 a5 Ne4 h5 g3"),
             scene(SETTLES.replace("8/4P3", "4P3/8"), "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+        ],
+    ),
+    # A piece takes back, or there is no other pawn on the file.
+    (
+        aftermath.Doubles(0, "1...bxa6"),
+        scene(DOUBLED, "Qxa6 bxa6 Kf1 Kd7 Ke2 Kd6 Kd3"),
+        [
+            scene(DOUBLED.replace("4k3", "r3k3"), "Qxa6 Rd8 Qxb7 Kf8 Kf1 Kg8"),
+            scene(DOUBLED.replace("pp6", "1p6"), "Qxa6 bxa6 Kf1 Kd7 Ke2 Kd6 Kd3"),
         ],
     ),
     # The bishop stays, or there was only one before.

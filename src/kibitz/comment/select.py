@@ -114,6 +114,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "gains_space Outpost strikes backs_up",
         "centralises Outpost heads_for Settles",
         "BishopPair GetsBishops",
+        "DoubledPawns Doubles",
         "battery closes_in doubled_rooks",
     )
 ) + tuple(

@@ -217,7 +217,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    criticism = (*causes[:1], *([turn] if turn else []), *lines)
+    opens = fault.unblocked(scene) if any(isinstance(c, fault.Allows) for c in causes[:1]) else []
+    criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return Selection(criticism, tuple(better), tuple(reply))
 
 
@@ -229,21 +230,17 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
         better = _merits_of_better(scene, reply, level, most)
     if phase(scene.before) != "endgame":  # where pawns do not decide
         reply, better = _telling(reply, scene), _telling(better, scene)
-        if _costs_much(scene):  # which nothing slight brings about
-            reply = [claim for claim in reply if kind_of(claim) not in SLIGHT]
-            better = [claim for claim in better if kind_of(claim) not in {*SLIGHT} - {*SAVES}]
-    if mark_of(scene) is Label.BLUNDER:
-        reply, better = (
-            [claim for claim in claims if not isinstance(claim, PLACES)]
-            for claims in (reply, better)
-        )
-    if _costs_much(scene):
-        reply, better = (
-            [claim for claim in claims if kind_of(claim) not in FAINT] for claims in (reply, better)
-        )
     if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
         reply = []  # what is more says it all
     return reply, better
+
+
+def _too_little(scene: Scene) -> set[str]:
+    """Kinds of claims that are not what a move is bad for, as it costs much more."""
+    if not _costs_much(scene):
+        return set()
+    kinds = {*FAINT} if phase(scene.before) == "endgame" else {*FAINT, *SLIGHT}
+    return kinds | {*PLACES} if mark_of(scene) is Label.BLUNDER else kinds
 
 
 def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
@@ -283,7 +280,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     theirs = [] if other is None else [*moves_of(other)]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
-            if kind_of(claim) in (*SLIGHT, *CHASES, *FAINT, "dominates", "UsesPin"):
+            if kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin"):
                 continue
             new = not any(claim.proved(move) for move in theirs)
             plan = is_lasting(claim) and not _is_strong(claim)
@@ -338,7 +335,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
-    return _brief([claim for claim in claims if kind_of(claim) not in DEFENDS][:most])
+    left_out = {*DEFENDS, *_too_little(scene)}
+    return _brief([claim for claim in claims if kind_of(claim) not in left_out][:most])
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -357,7 +355,12 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     """Why another move was better."""
     instead = scene.instead
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
-    claims = [claim for claim in reasons(instead, level, most, more) if not is_shared(claim, scene)]
+    left_out = _too_little(scene) - {*SAVES}
+    claims = [
+        claim
+        for claim in reasons(instead, level, most, more)
+        if not is_shared(claim, scene) and kind_of(claim) not in left_out
+    ]
     better, avoids = _brief(claims), fault.AvoidsLoss()
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
@@ -382,6 +385,7 @@ FORCING = (
     "chases",
     "attacks_loose",
     "attacks_two",
+    "outnumbers",
     "presses",
     "connected_passed",
 )  # what asks for an answer at once
@@ -399,11 +403,11 @@ FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
     *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
 )
-PLACES = (aftermath.Settles, aftermath.GetsBishops)  # too little to be the point of a blunder
+PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles")  # not the point of a blunder
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
-HITS = (*CHASES, "attacks_loose")  # what may have an answer
+HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 MATES = (merit.MateIn, outcomes.MatesLater)
 
 

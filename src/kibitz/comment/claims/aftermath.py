@@ -31,6 +31,7 @@ from kibitz.comment.facts import (
     Unit,
     balance,
     captured_by,
+    doubled_files,
     exposure,
     has_bishop_pair,
     is_defended,
@@ -44,7 +45,7 @@ from kibitz.comment.facts import (
 
 AT_ONCE = 2  # plies of a capture and what takes back
 PIECE = 2  # pawns' worth that a piece that is taken has to bring
-LATEST = 4  # plies after which the queen is attacked; other pieces are by the next move
+LATEST = 4  # plies after which a pawn falls, or the queen is attacked; others are at once
 LASTS = 2  # positions at the end of the line in which what it leaves is there
 TRADE = 3  # plies within which a line leads to what is left of a trade
 OUT = 2  # ranks from home at which a king has been driven out
@@ -68,10 +69,12 @@ class PicksUp(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether a long look takes it, too, where the move does not do so itself."""
-        if not self.line:
+        if self.target.kind == chess.PAWN and scene.captured == self.target:
             forced = force.gain(scene.before, scene.move)
-            pawn = self.target.kind == chess.PAWN  # which may be taken back at once
-            return not pawn or forced is None or forced >= LEAST
+            if forced is not None and forced < LEAST:
+                return False  # it may be made up for at once
+        if not self.line:
+            return True
         lines = scene.analysis.lines(scene.after, LAST_LOOK)
         return all(self._falls(scene.after, line) for line in lines)
 
@@ -92,8 +95,8 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         took = captured_by(boards[plies], moves[plies])
         if took is None or not stands(scene.before, took):
             continue
-        if back and not plies:
-            continue  # which only takes back
+        if (back and not plies) or (plies > LATEST and took.kind == chess.PAWN):
+            continue  # which only takes back, or is too little to be sure of
         if scene.last_took is not None and not back and took.worth < WORTH[scene.last_took]:
             continue  # more was lost
         end = plies + 1  # of what is taken on this square
@@ -346,6 +349,32 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
     return [GetsBishops(line) for line in _since(scene, alone)]
 
 
+@dataclass(frozen=True)
+class Doubles(Claim):
+    """A trade at once leaves the other side with doubled pawns."""
+
+    file: int
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """They were not doubled before, and are so to the end of the line."""
+        return self in doubled(scene)
+
+
+def doubled(scene: Scene) -> list[Doubles]:
+    """The files on which the other side has doubled pawns after a trade, and had none before."""
+    boards, other = positions(scene)[: TRADE + 1], not scene.mover
+    had = doubled_files(scene.after, other)
+    files = {file for board in boards for file in doubled_files(board, other)} - had
+
+    def stays(file: int) -> Callable[[chess.Board], bool]:
+        return lambda board: file in doubled_files(board, other)
+
+    return [
+        Doubles(file, line) for file in sorted(files) for line in _since(scene, stays(file)) if line
+    ]
+
+
 def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
     """The moves after which something holds to the end of the line, if it begins soon enough."""
     boards = positions(scene)
@@ -358,7 +387,7 @@ def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
 
 FINDERS = (
     *(picked_up, queened, gained_time, left_passed, invaded, driven_out),
-    *(settled, bishops_got),
+    *(settled, bishops_got, doubled),
 )
 
 
@@ -375,6 +404,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     LeavesPassed: Weights(0.52, 0.53, 0.52),
     Invades: Weights(0.5, 0.5, 0.48),
     Settles: Weights(0.46, 0.48, 0.48),
+    Doubles: Weights(0.44, 0.44, 0.44),
     GetsBishops: Weights(0.3, 0.45, 0.46),
     GainsTime: Weights(0.36, 0.36, 0.36),
 }

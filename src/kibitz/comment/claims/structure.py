@@ -9,6 +9,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Weights
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
+from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -211,8 +212,12 @@ def attacks_loose(scene: Scene) -> Iterator[Feature]:
 
 
 def attacks_two(scene: Scene) -> Iterator[Feature]:
-    """A safe piece comes to attack two others, each worth more than it or guarded by nothing."""
-    if not _is_quiet(scene) or scene.piece.kind == chess.KING:
+    """A safe piece comes to attack two others, each worth more than it or not well guarded.
+
+    It may have taken back.
+    """
+    back = scene.takes_back and not is_unsafe(scene.after, scene.landed)
+    if not (_is_quiet(scene) or back) or scene.piece.kind == chess.KING:
         return
     board, had = scene.after, scene.before.attacks(scene.move.from_square)
     targets = [
@@ -220,13 +225,40 @@ def attacks_two(scene: Scene) -> Iterator[Feature]:
         for piece in units(board, not scene.mover)
         if piece.square in board.attacks(scene.landed)
         and piece.kind != chess.KING
-        and (piece.worth > scene.piece.worth or not is_defended(board, piece.square))
+        and (
+            piece.worth > scene.piece.worth
+            or not is_defended(board, piece.square)
+            or force.loss_on(board, piece.square) >= LEAST
+        )
         and not (piece.kind == scene.piece.kind and is_defended(board, scene.landed))
     ]
     targets.sort(key=lambda piece: -piece.worth)
     new = any(piece.square not in had for piece in targets[:2])
-    if len(targets) > 1 and new and targets[0].kind != chess.PAWN:
+    pieces = len(targets) > 1 and (targets[0].kind != chess.PAWN or back)
+    if pieces and new:
         yield Feature(attacks_two, scene.mover, tuple(targets[:2]))
+
+
+def outnumbers(scene: Scene) -> Iterator[Feature]:
+    """A safe piece attacks something that is guarded, and now not often enough."""
+    if not _is_quiet(scene) or scene.before.is_check() or scene.piece.kind == chess.KING:
+        return
+    board, had = scene.after, scene.before.attacks(scene.move.from_square)
+    for piece in units(board, not scene.mover):
+        if piece.kind == chess.KING or piece.worth > scene.piece.worth or piece.square in had:
+            continue
+        new = force.loss_on(board, piece.square) >= LEAST and not _is_lost(scene, piece)
+        if (
+            new
+            and is_defended(board, piece.square)
+            and _bears_on(board, scene.landed, piece.square)
+        ):
+            yield Feature(outnumbers, scene.mover, (piece,))
+
+
+def _is_lost(scene: Scene, piece: Unit) -> bool:
+    """Whether a piece could be taken before the move already."""
+    return bool(force.loss_on(scene.before, piece.square))
 
 
 def presses(scene: Scene) -> Iterator[Feature]:
@@ -383,6 +415,7 @@ PIECE_FINDERS: dict[Finder, Weights] = {
     attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
     attacks_two: Weights(0.61, 0.61, 0.61, sharp=True, like="Fork Threatens chases attacks_loose"),
     presses: Weights(0.62, 0.62, 0.6, sharp=True, like="Threatens chases attacks_loose"),
+    outnumbers: Weights(0.5, 0.47, 0.45, sharp=True, like="Threatens chases attacks_loose"),
     guards: Weights(0.5, 0.44, 0.3),
     steps_away: Weights(0.48, 0.3, 0.2),
     offers_trade: Weights(0.48, 0.5, 0.48, like="chases GivesUp"),

@@ -276,7 +276,12 @@ def _because(comment: Comment | Selection, teller: Teller) -> str:
     if AllowsMate in kinds:
         return teller.say("mated")
     won = next(
-        (claim.won for claim in comment.reply if isinstance(claim, Wins) and claim.won), None
+        (
+            claim.won
+            for claim in comment.reply
+            if isinstance(claim, Wins) and claim.won and not claim.lost
+        ),
+        None,
     )
     if won is not None:
         return teller.say("lost", won=teller.language.haul(won))

@@ -12,6 +12,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{guard} no longer guards {target}, and {reply} takes it.",
         "This takes a guard away from {target}: {reply}.",
     ),
+    "Unblocks": (
+        "The line from {by} to {target} is open now.",
+        "Nothing stands between {by} and {target} any more.",
+    ),
     "Overlooks": (
         "{other} was threatening {reply}, and still is.",
         "This does nothing against {reply}.",

@@ -138,6 +138,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "brings a knight to {square}, where no pawn can drive it away: {line}",
         "gets a knight to the outpost {square}: {line}",
     ),
+    "Doubles.line": ("leaves {other} with doubled pawns on the {file}-file: {line}",),
     "GetsBishops": ("leaves only {mover} with both bishops",),
     "GetsBishops.line": ("leaves only {mover} with both bishops: {line}",),
     "DrivesOut": ("drives {other}'s king out",),
@@ -317,6 +318,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "presses": (
         "attacks {piece} once more, which is pinned to {by}",
         "hits {piece} once more, which is pinned to {by}",
+    ),
+    "outnumbers": (
+        "attacks {piece}, which is not guarded often enough",
+        "attacks {piece} once more than it is guarded",
     ),
     "attacks_loose": (
         "attacks {piece}, which nothing guards",

@@ -12,6 +12,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{guard:der} deckt {target:den} nicht mehr, und {reply} schlägt {target:ihn}.",
         "Das nimmt {target:dem} eine Deckung: {reply}.",
     ),
+    "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
     "Overlooks": (
         "{other} drohte {reply}, und die Drohung bleibt.",
         "Gegen {reply} tut der Zug nichts.",

@@ -34,10 +34,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "öffnet die Linie {by:des} gegen {target:den}",
         "gibt {by:dem} den Weg zum Angriff auf {target:den} frei",
     ),
-    "Discovers.check": (
-        "gibt Abzugsschach mit {by:dem}",
-        "ist ein Abzugsschach durch {by:den}",
-    ),
+    "Discovers.check": ("gibt Abzugsschach mit {by:dem}", "ist ein Abzugsschach durch {by:den}"),
     "DoubleCheck": ("gibt Doppelschach, sodass der König ziehen muss", "ist ein Doppelschach"),
     "Deflects": (
         "lenkt {guard:den} {target:vom} ab",
@@ -112,11 +109,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Wins.for": ("gewinnt {won:den} für {lost:den}", "erobert {won:den} für {lost:den}"),
     "Wins.exchange": ("gewinnt die Qualität", "gewinnt einen Turm für eine Leichtfigur"),
     "Wins.some": ("gewinnt Material", "gewinnt zwangsläufig Material"),
-    "Nets": (
-        "gewinnt am Ende {won:den}",
-        "gewinnt bald {won:den}",
-        "bringt am Ende {won:den} ein",
-    ),
+    "Nets": ("gewinnt am Ende {won:den}", "gewinnt bald {won:den}", "bringt am Ende {won:den} ein"),
     "Nets.for": (
         "gewinnt am Ende {won:den} für {lost:den}",
         "erobert bald {won:den} für {lost:den}",
@@ -175,6 +168,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Invades": ("bringt in der Folge einen Turm nach {square}",),
     "Invades.line": ("bringt einen Turm nach {square}: {line}",),
     "Settles.line": ("bringt einen Springer auf den Vorposten {square}: {line}",),
+    "Doubles.line": ("gibt {other} Doppelbauern auf der {file}-Linie: {line}",),
     "GetsBishops": ("lässt nur {mover} beide Läufer",),
     "GetsBishops.line": ("lässt nur {mover} beide Läufer: {line}",),
     "DrivesOut": ("treibt den {other:weißen} König heraus",),
@@ -379,6 +373,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "imbalance": ("gibt {side} {has:den} gegen {against:den}",),
     "attacks_two": ("greift {piece:den} und {by:den} zugleich an",),
     "presses": ("greift {piece:den}, {piece:welcher} an {by:den} gefesselt ist, noch einmal an",),
+    "outnumbers": ("greift {piece:den} an, {piece:welcher} nicht oft genug gedeckt ist",),
     "attacks_loose": (
         "greift {piece:den} an, {piece:welchen} nichts deckt",
         "nimmt {piece:den} aufs Korn, {piece:welcher} ungedeckt ist",
@@ -485,14 +480,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "lässt dem Freibauern noch {squares} Felder",
     ),
     "Names": ("ergibt „{opening}“", "führt zu „{opening}“"),
-    "OnlyMate": (
-        "ist der einzige Zug, der sofort mattsetzt",
-        "setzt als einziger Zug sofort matt",
-    ),
-    "NoEscape": (
-        "lässt dem König kein Feld: {why}",
-        "nimmt dem König alle Felder: {why}",
-    ),
+    "OnlyMate": ("ist der einzige Zug, der sofort mattsetzt", "setzt als einziger Zug sofort matt"),
+    "NoEscape": ("lässt dem König kein Feld: {why}", "nimmt dem König alle Felder: {why}"),
     "Keeps.2": ("hält den Gewinn fest", "lässt {mover} auf Gewinn stehen"),
     "Keeps.1": ("bewahrt den Vorteil", "lässt {mover} besser stehen"),
     "Keeps.0": ("hält das Gleichgewicht", "hält die Partie im Gleichgewicht"),
