@@ -66,6 +66,7 @@ SOFT = 0.25  # the same of a refutation, or of the better move, that nothing els
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
 SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
+EVEN = 0.06  # value, at most, of a position that is drawn for sure
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
@@ -233,6 +234,9 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         return merit.threat_pays(claim, scene)
     if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp)):
         return claim.is_kept(scene)
+    if isinstance(claim, outcomes.Draws):
+        look = scene.analysis.deeper(scene.after, LAST_LOOK)
+        return look is None or abs(look.value) < EVEN
     if isinstance(claim, merit.Wins):
         kept = lasts(scene.deeper) and stays_won(scene) and claim.falls(scene)
         return kept and claim.proved(scene.deeper)
