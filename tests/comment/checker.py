@@ -703,6 +703,18 @@ def line_open(at: At, text: str) -> bool:
     return there and bool(chess.between(by, target) & chess.BB_SQUARES[at.move.from_square])
 
 
+def outnumbered(at: At, text: str) -> bool:
+    """The moved piece attacks it, if only through its own, and at least as many do as guard it."""
+    square = next(square for _, square in units(text) if square is not None)
+    board, by = at.after.copy(stack=False), at.move.to_square
+    attackers, guards = (len(board.attackers(side, square)) for side in (at.mover, not at.mover))
+    if by not in board.attackers(at.mover, square):  # behind another piece
+        for between in chess.SquareSet(chess.between(by, square)):
+            board.remove_piece_at(between)
+        attackers += 1
+    return by in board.attackers(at.mover, square) and attackers >= guards
+
+
 def was_threatened(at: At, text: str) -> bool:
     """The move named was legal before, had the mover passed, and is legal now."""
     reply, board = reply_named(at, text), at.before.copy()
@@ -1015,7 +1027,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("blockade", r"(?:blocks|halts|way of) the passed pawn", before_passed),
     ("behind", r"behind the passed pawn", rook_behind),
-    ("unguarded", r"nothing (?:guards|to guard)|which is not guarded|the unguarded", unguarded),
+    (
+        "unguarded",
+        r"nothing (?:guards|to guard)|which is not guarded(?! often)|the unguarded",
+        unguarded,
+    ),
     ("worth", r"is worth more than", worth_more),
     (
         "guard",
@@ -1050,7 +1066,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("opening", r"\([A-E]\d\d\)$", opening_named),
     ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
     ("line open", r"is open now|stands between", line_open),
-    ("outnumbered", r"guarded often enough|more than it is guarded", named_pieces_exist),
+    ("outnumbered", r"guarded often enough|more than it is guarded", outnumbered),
     ("abandoned", r"no longer guards|takes a guard away", abandoned),
     ("overlooked", r"was threatening \d|nothing against|[Tt]hreat was", was_threatened),
     ("theory", r"have a name|named opening", leaves_names),
@@ -1058,7 +1074,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         "chase",
         r"gains time(?! on)"
         r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards"
-        r"|once more))"
+        r"|once more|often enough))"
         r"|makes the .* move",
         cheaper_attacks,
     ),

@@ -71,6 +71,7 @@ HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 FILES = ("TakesFile", "opens_file")
+WHY_ONLY = ("outnumbers",)  # reasons that are too common to be said of every move
 WINS_APART = 6  # plies between two claims that material is won by the same side
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # What depends on a search is proved again by a deeper one.
@@ -402,7 +403,8 @@ def worth_saying(
     if scene.after.is_checkmate():
         how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
         return ranked(scene, [*springs(scene), *how], memory, level, soft)[: min(2, most)]
-    return ranked(scene, [*proved_of(scene), *asides(scene), *more], memory, level, soft)[:most]
+    proved = [claim for claim in proved_of(scene) if soft or kind_of(claim) not in WHY_ONLY]
+    return ranked(scene, [*proved, *asides(scene), *more], memory, level, soft)[:most]
 
 
 def asides(scene: Scene) -> list[Claim]:

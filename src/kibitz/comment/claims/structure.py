@@ -415,7 +415,9 @@ PIECE_FINDERS: dict[Finder, Weights] = {
     attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
     attacks_two: Weights(0.61, 0.61, 0.61, sharp=True, like="Fork Threatens chases attacks_loose"),
     presses: Weights(0.62, 0.62, 0.6, sharp=True, like="Threatens chases attacks_loose"),
-    outnumbers: Weights(0.5, 0.47, 0.45, sharp=True, like="Threatens chases attacks_loose"),
+    outnumbers: Weights(
+        0.5, 0.47, 0.45, sharp=True, like="Threatens chases attacks_loose attacks_two"
+    ),
     guards: Weights(0.5, 0.44, 0.3),
     steps_away: Weights(0.48, 0.3, 0.2),
     offers_trade: Weights(0.48, 0.5, 0.48, like="chases GivesUp"),
