@@ -271,20 +271,37 @@ def evaluations_along(
             wrong |= amiss
             settled -= amiss
             tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
+            for ply in amiss - {0}:
+                _look_for_another(views, boards, moves, ply, searches, effort)
             _look_back(views, moves, settled)
     return views
+
+
+def _look_for_another(
+    views: list[Evaluation],
+    boards: Sequence[chess.Board],
+    moves: Sequence[chess.Move],
+    ply: int,
+    searches: Searches,
+    effort: Effort,
+) -> None:
+    """Where a move has turned out far worse by its answer, see what else there was before it."""
+    views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
+    had, made = views[ply - 1], moves[ply - 1]
+    if had.line[:1] == (made,):
+        other = _among_others(had, boards[ply - 1], made, searches, effort)
+        if other.line and other.value > -views[ply].value:
+            views[ply - 1] = other
 
 
 def _amiss(
     views: Sequence[Evaluation], moves: Sequence[chess.Move], settled: Collection[int]
 ) -> set[int]:
-    """The plies at which the move that a long look expected has turned out far better."""
+    """The plies at which the move made has turned out far better than a long look expected."""
     return {
         ply
         for ply in settled
-        if ply < len(moves)
-        and views[ply].line[:1] == (moves[ply],)
-        and -views[ply + 1].value - views[ply].value >= AMISS
+        if ply < len(moves) and -views[ply + 1].value - views[ply].value >= AMISS
     }
 
 

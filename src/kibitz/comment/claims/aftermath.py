@@ -357,15 +357,23 @@ class Doubles(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """They were not doubled before, and are so to the end of the line."""
+        """They were not before, are so whatever takes back, and to the end of the line."""
         return self in doubled(scene)
+
+
+def _doubled_by(board: chess.Board, move: chess.Move) -> set[int]:
+    """The files on which a side has doubled pawns, whatever it takes with where a move takes."""
+    taken = board.generate_legal_captures(to_mask=chess.BB_SQUARES[move.to_square])
+    after = (played(board, back) for back in (move, *taken))
+    return set.intersection(*(doubled_files(each, board.turn) for each in after))
 
 
 def doubled(scene: Scene) -> list[Doubles]:
     """The files on which the other side has doubled pawns after a trade, and had none before."""
     boards, other = positions(scene)[: TRADE + 1], not scene.mover
     had = doubled_files(scene.after, other)
-    files = {file for board in boards for file in doubled_files(board, other)} - had
+    answers = zip(boards[1:-1:2], course(scene)[1::2], strict=False)
+    files = {file for board, move in answers for file in _doubled_by(board, move)} - had
 
     def stays(file: int) -> Callable[[chess.Board], bool]:
         return lambda board: file in doubled_files(board, other)
