@@ -15,7 +15,7 @@ import pytest
 import kibitz
 import kibitz.comment.engine
 from kibitz.cli import main
-from kibitz.comment.analyse import Effort, Searches, evaluations_along
+from kibitz.comment.analyse import DEEP, Effort, Searches, evaluations_along
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
@@ -245,7 +245,8 @@ def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
     class Fake(Searches):
         def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             assert limits.nodes
-            value = -0.6 if board.fen() == boards[-1].fen() else 0.0
+            short = limits.nodes <= 10 * 100
+            value = -0.6 if board.fen() == boards[-1].fen() and short else 0.0
             best = other if board.turn else chess.Move.from_uci("h7h6")
             line = (best,) if best in board.legal_moves else ()
             return Evaluation(Score("cp", round(300 * value)), value, line, second=value)
@@ -315,6 +316,30 @@ def test_a_long_look_that_the_expected_move_refutes_is_corrected() -> None:
     with Engine("material", hash=16) as engine:
         views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
     assert [round(view.value, 1) for view in views] == [0.0, 0.7, -0.7]
+
+
+def test_a_long_look_that_an_unexpected_answer_refutes_is_corrected_too() -> None:
+    """And what else there was before the move is looked for: it is the move that is bad."""
+    board, made = chess.Board(), [chess.Move.from_uci(uci) for uci in ("a2a3", "h7h6")]
+    boards = [board.copy()]
+    for move in made:
+        board.push(move)
+        boards.append(board.copy())
+    best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("g8f6")
+
+    class Fake(Searches):
+        def see(self, board: chess.Board, limits: Limits) -> Evaluation:
+            if board.fen() == boards[2].fen():
+                return view_of(-0.7, (chess.Move.from_uci("a3a4"),))
+            if board.fen() == boards[1].fen():  # by shorter looks, by the longest
+                return view_of(0.5 if (limits.nodes or 0) < 5 * DEEP else -0.3, (nothing,))
+            return view_of(0.0, (best if board.turn else nothing,))
+
+    with Engine("material", hash=16) as engine:
+        views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
+    assert [round(view.value, 1) for view in views] == [0.0, 0.7, -0.7]
+    assert views[0].line[:1] == (best,)
+    assert label(*views[:2]) is Label.BLUNDER
 
 
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:

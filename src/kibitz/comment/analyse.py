@@ -267,7 +267,9 @@ def evaluations_along(
                 settled.add(ply + 1)
         _look_back(views, moves, settled)
         tested |= new
-        if not _labelled(views, moves) - tested and (amiss := _amiss(views, moves, settled)):
+        if not _labelled(views, moves) - tested and (
+            amiss := _amiss(views, boards, moves, settled, searches, effort)
+        ):
             wrong |= amiss
             settled -= amiss
             tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
@@ -295,14 +297,26 @@ def _look_for_another(
 
 
 def _amiss(
-    views: Sequence[Evaluation], moves: Sequence[chess.Move], settled: Collection[int]
+    views: Sequence[Evaluation],
+    boards: Sequence[chess.Board],
+    moves: Sequence[chess.Move],
+    settled: Collection[int],
+    searches: Searches,
+    effort: Effort,
 ) -> set[int]:
-    """The plies at which the move made has turned out far better than a long look expected."""
-    return {
-        ply
-        for ply in settled
-        if ply < len(moves) and -views[ply + 1].value - views[ply].value >= AMISS
-    }
+    """The plies at which the move made has turned out far better than a long look at them had it.
+
+    If it is not the move that this look expected, a look as long after it has to say so.
+    """
+    amiss = set[int]()
+    for ply in sorted(ply for ply in settled if ply < len(moves)):
+        least = views[ply].value + AMISS
+        if -views[ply + 1].value < least:
+            continue
+        expected = views[ply].line[:1] == (moves[ply],)
+        if expected or -searches.see(boards[ply + 1], effort.deep(LAST_LOOK)).value >= least:
+            amiss.add(ply)
+    return amiss
 
 
 def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
