@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import chess
 
-from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched, name_of
+from kibitz.comment.analysis import AMISS, LAST_LOOK, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
     Evaluation,
     Label,
@@ -45,7 +45,6 @@ NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 40_000  # at least, before what depends on a search is said
-AMISS = 0.3  # of winning chances by which a look is wrong that was longer than others
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 

@@ -21,6 +21,7 @@ from kibitz.search.report import Score
 LAST_LOOK = 5  # times as large as the least deeper look
 ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
 MOST_PIECES = 7  # in endgame tables
+AMISS = 0.3  # value by which a look has to differ from a long one to show it wrong
 AS_GOOD = 0.06  # value, at most, by which the best line is ahead of another that may be played
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AMISS, LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, is_between, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
@@ -29,7 +29,6 @@ from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
-REFUTED = 0.3  # value by which a long look after a move finds it to be no good answer
 LONGEST_ANSWER = 5  # plies of a refutation that are named
 
 
@@ -420,7 +419,7 @@ def answer_holds(scene: Scene) -> bool:
     if scene.has is None:
         return True
     look = scene.analysis.deeper(scene.other.after, LAST_LOOK)
-    return look is None or look.value + scene.has.value < REFUTED
+    return look is None or look.value + scene.has.value < AMISS
 
 
 def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
