@@ -240,8 +240,7 @@ def evaluations_along(
     again = dict.fromkeys(_with_next(doubtful), effort.again)
     _look(views, boards, again, searches)
     _look_back(views, moves)
-    looked: set[int] = set()
-    tested: set[int] = set()
+    looked, tested = set[int](), set[int]()
     settled: set[int] = set()  # what a long look sees, whatever the game has led to
 
     wrong: set[int] = set()  # such looks that the next move has shown to be wrong
@@ -266,9 +265,9 @@ def evaluations_along(
                 settled.add(ply + 1)
         _look_back(views, moves, settled)
         tested |= new
-        if not _labelled(views, moves) - tested and (
-            amiss := _amiss(views, boards, moves, settled, searches, effort)
-        ):
+        if _labelled(views, moves) - tested:
+            continue
+        if amiss := _amiss(views, boards, moves, settled, searches, effort):
             wrong |= amiss
             settled -= amiss
             tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
