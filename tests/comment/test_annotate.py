@@ -297,12 +297,18 @@ def test_what_a_bad_move_had_is_seen_by_several_looks(
     assert label(*views) is mark
 
 
-def test_a_long_look_that_the_expected_move_refutes_is_corrected() -> None:
-    board, made = chess.Board(), [chess.Move.from_uci(uci) for uci in ("a2a3", "h7h6")]
-    boards = [board.copy()]
+def opening_of(*moves: str) -> tuple[list[chess.Board], list[chess.Move]]:
+    """The positions of some moves from the first one on, and the moves."""
+    made = [*map(chess.Move.from_uci, moves)]
+    boards = [chess.Board()]
     for move in made:
-        board.push(move)
-        boards.append(board.copy())
+        boards.append(boards[-1].copy())
+        boards[-1].push(move)
+    return boards, made
+
+
+def test_a_long_look_that_the_expected_move_refutes_is_corrected() -> None:
+    boards, made = opening_of("a2a3", "h7h6")
     best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("g8f6")
 
     class Fake(Searches):
@@ -320,11 +326,7 @@ def test_a_long_look_that_the_expected_move_refutes_is_corrected() -> None:
 
 def test_a_long_look_that_an_unexpected_answer_refutes_is_corrected_too() -> None:
     """And what else there was before the move is looked for: it is the move that is bad."""
-    board, made = chess.Board(), [chess.Move.from_uci(uci) for uci in ("a2a3", "h7h6")]
-    boards = [board.copy()]
-    for move in made:
-        board.push(move)
-        boards.append(board.copy())
+    boards, made = opening_of("a2a3", "h7h6")
     best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("g8f6")
 
     class Fake(Searches):
