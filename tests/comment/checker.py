@@ -180,8 +180,25 @@ def pair(board: chess.Board, white: bool) -> bool:
     return len(shades) == 2
 
 
+THREATENED = re.compile(rf"threat(?:ens)? ({MOVE}), and that(?: (.*)|$)")  # what a threat does
+
+
+def threatened(at: At, text: str) -> tuple[At, str] | None:
+    """The move that is said to be threatened, as a move after a pass, and what it is said to do."""
+    found = THREATENED.search(text)
+    if found is None or found[2] is None or at.after.is_check():
+        return None
+    board = at.after.copy()
+    board.push(chess.Move.null())
+    about = subject(board, found[1])
+    return None if about is None else (about, found[2])
+
+
 def threat(at: At, text: str) -> bool:
-    """The move named is legal after a pass, and takes something or mates; or a mate is there."""
+    """The move named is legal after a pass, and takes something or mates; or a mate is there.
+
+    Where it is said what else it does, that is read by itself.
+    """
     if at.after.is_check():
         return False
     board = at.after.copy()
@@ -193,7 +210,7 @@ def threat(at: At, text: str) -> bool:
         move = board.parse_san(san)
     except ValueError:
         return False
-    captures = board.is_capture(move)
+    captures = board.is_capture(move) or THREATENED.search(text) is not None
     board.push(move)
     return board.is_checkmate() if "mate" in text or "#" in san else captures
 
@@ -626,6 +643,11 @@ def anywhere(text: str) -> list[tuple[int, int]]:
     """Pieces named with their squares, whatever word stands before them."""
     found = re.findall(r"(pawn|knight|bishop|rook|queen) on ([a-h][1-8])", text)
     return [(KINDS[name], chess.parse_square(square)) for name, square in found]
+
+
+def taken(at: At, text: str) -> bool:
+    """The move takes the piece named."""
+    return any(at.move.to_square == place(at.before, one, not at.mover) for one in units(text))
 
 
 def unguarded(at: At, text: str) -> bool:
@@ -1148,6 +1170,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
     ("through", r"gets a pawn through(?! to promotion)", got_through),
     ("time", r"gains time on|drives away|comes to attack|goes on to hit", driven_off),
+    ("takes", rf"\btakes {UNIT}(?=$|, which nothing| for )", taken),
     ("picked up", r"picks up the .*: \d", picked_up),
     ("queened", r"(?:promotion|queens a pawn): \d", lambda _, t: "=" in t),
     ("early queen", r"before (?:the )?knights and bishops", queen_first),
@@ -1248,6 +1271,9 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
+        if idea := threatened(about, rest):
+            yield sentence, *idea
+            rest = rest.replace(idea[1], "")
         clauses = re.split(r"(?:,? and so| and|, but) (?=[a-z]+s\b|can )(?!the |pawns)|; ", rest)
         about.values = own.values
         for clause in clauses:

@@ -9,7 +9,7 @@ import chess.pgn
 import pytest
 
 from kibitz.comment.words.english.mistakes import TURNS
-from tests.comment.checker import At, Count, Judge, judged_sacrifice, read_game, statements
+from tests.comment.checker import At, Count, Judge, judged_sacrifice, read, read_game, statements
 from tests.comment.stories import sentences
 
 STORY = (
@@ -136,6 +136,31 @@ class Fixed(Judge):
 
 # New York 1956: 17...Be6 offers the queen.
 OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+
+
+THREAT = """[FEN "1rbq1k2/5p2/1b5R/pp2r3/3p1N2/1Q4P1/PP2PP1P/2R3K1 b - - 2 27"]
+[SetUp "1"]
+
+27... Ke7 {This allows 28.Rcc6, which threatens 29.Ng6+, and that COMMENT.} *
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "false"),
+    [
+        ("gives check", []),
+        ("attacks both the king and the rook on e5", []),
+        ("attacks both the king and the rook on e7", ["fork", "piece"]),
+        ("takes the rook on e5", ["takes"]),
+    ],
+)
+def test_what_a_threat_does_is_read_by_itself(does: str, false: list[str]) -> None:
+    game = chess.pgn.read_game(io.StringIO(THREAT.replace("COMMENT", does)))
+    assert game is not None
+    count = Count()
+    read(next(iter(game.mainline())), count, None)
+    assert count.made["threat"] == 1
+    assert [*count.false] == false
 
 
 @pytest.mark.parametrize(("accepting", "true"), [(-200, True), (60, False)])

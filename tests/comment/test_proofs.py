@@ -12,7 +12,7 @@ import chess
 import pytest
 
 from kibitz.comment import claims
-from kibitz.comment.claims import aftermath, grades, ideas, outcomes, outlook
+from kibitz.comment.claims import aftermath, cover, grades, ideas, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -126,6 +126,13 @@ def after_others(answer: str, second: str = "e1d2") -> Scene:
         return look if board.piece_at(chess.C7) and board.piece_at(chess.D5) else seen(0.0)
 
     return replace(made, had=had, analysis=seen_by(at))
+
+
+def planned(fen: str, gain: float = 0.6) -> Scene:
+    """The knight goes to b5; a long look finds that it goes on to c7 if Black passes."""
+    look = seen(gain, "b5c7", "e8d7", "c7a8")
+    analysis = seen_by(lambda board, _: look if board.turn else seen(-gain, "e8d7", "c7a8"))
+    return replace(scene(fen, "Nb5 Kd7", has=seen(0.0, "e8d7")), analysis=analysis)
 
 
 RUNNER = "6rk/4n1pp/q2pPp2/4p2N/1p2P1Q1/7P/6P1/2R4K b - - 5 30"
@@ -383,12 +390,27 @@ CASES: list[Figures] = [
     ),
     # The bishop was not in the way, or what is taken is guarded well enough.
     (
-        fault.Unblocks(unit("rd8"), unit("Qd1"), step("d8d1")),
+        cover.Unblocks(unit("rd8"), unit("Qd1")),
         scene("3r2k1/8/8/8/8/8/3B4/3Q2K1 w - - 0 1", "Bg5 Rxd1+"),
         [
             scene("3r2k1/8/8/8/8/8/4B3/3Q2K1 w - - 0 1", "Bg4 Rxd1+"),
             scene("3r2k1/8/8/8/8/8/3B4/3RQ1K1 w - - 0 1", "Bg5 Rxd1"),
         ],
+    ),
+    # The bishop guards the knight itself, or goes elsewhere.
+    (
+        cover.Shuts(unit("Be3"), unit("Re1"), unit("Ne5")),
+        scene("4k3/8/8/r3N3/8/8/3B4/4R1K1 w - - 0 1", "Be3 Rxe5"),
+        [
+            scene("4k3/8/8/r3N3/8/8/3B4/4R1K1 w - - 0 1", "Bf4 Rxe5"),
+            scene("4k3/8/8/r3N3/8/8/3B4/4R1K1 w - - 0 1", "Bb4 Rxe5"),
+        ],
+    ),
+    # It is taken at once, or still guarded.
+    (
+        cover.Unguards(unit("Rb1"), unit("Ne5")),
+        scene(GUARDED, "Rb1 Kd8 Kf2 Rxe5"),
+        [scene(GUARDED, "Rb1 Rxe5"), scene(GUARDED, "Re2 Kd8 Kf2 Rxe5")],
     ),
     # A check comes first: the king had threatened the rook, and takes it as it gets out of check.
     (
@@ -578,6 +600,12 @@ CASES: list[Figures] = [
         after_others("c7d5"),
         [after_others("g8f8"), after_others("c7d5", second="e1f2")],
     ),
+    # Nothing is gained by it, or no rook stands there.
+    (
+        outlook.Intends(step("b5c7"), (LATER_FORK,)),
+        planned(FORKS),
+        [planned(FORKS, 0.1), planned("4k2r/8/8/8/3N4/8/8/4K3 w - - 0 1")],
+    ),
     (
         outlook.Scored(-120),
         scene(KNIGHTS, "Ke2", has=seen(0.4, "e8d7")),
@@ -701,6 +729,14 @@ CASES: list[Figures] = [
         aftermath.PicksUp(unit("qd5"), (3,), ""),
         scene("4k3/8/4p3/3q4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7"),
         [scene("4k3/8/4p3/3n4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7")],
+    ),
+    (
+        aftermath.Takes(unit("qd5")),
+        scene(LOOSE, "Rxd5 Ke7"),
+        [
+            scene("4k3/8/4p3/3q4/8/8/3R4/4K3 w - - 0 1", "Rxd5 exd5"),
+            scene("4k3/8/8/3q4/3P4/8/3R4/4K3 b - - 0 1", "(Qxd4) Rxd4 Ke7"),
+        ],
     ),
     # What it becomes is taken.
     (

@@ -72,6 +72,14 @@ def _takes(scene: Scene, target: Unit) -> bool:
     return any(captured_by(board, move) == target for board, move in moves)
 
 
+def falls_too(target: Unit, scene: Scene) -> bool:
+    """Whether a piece is taken in the line of the better move, too."""
+    had = scene.had
+    if had is None or had.line[:1] in ((), (scene.move,)) or not scene.instead.reply:
+        return False
+    return _takes(scene.instead.other, target)
+
+
 def same_reply(scene: Scene) -> list[Scene]:
     """The refutation as an answer to the better move, where it is possible there and free."""
     assert scene.reply is not None
@@ -107,6 +115,10 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
         answer = scene.instead.other
         same, apart = _takes(answer, claim.target), ends_apart(scene.other, answer)
         return not same and apart if claim.target.kind == chess.PAWN else not same or apart
+    if isinstance(claim, aftermath.Takes):
+        return not falls_too(claim.target, scene) and (
+            not scene.instead.reply or ends_apart(scene.other, scene.instead.other)
+        )
     end, other = outcomes.positions(scene.instead)[-1], not scene.mover
     match claim:
         case outcomes.ComesOut():
@@ -133,7 +145,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
 
 def leaves(claim: Claim) -> bool:
     """Whether a claim is of what a line leaves, and not of what it gains."""
-    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Queens))
+    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Takes, aftermath.Queens))
     return type(claim) in aftermath.WEIGHTS and not gains
 
 
@@ -179,6 +191,9 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
     match claim:
         case aftermath.PicksUp():
             return not _takes(scene, claim.target)
+        case aftermath.Takes():
+            apart = ends_apart(scene.instead, _refuted(scene)) if scene.reply else True
+            return apart and not _takes(scene, claim.target)
         case outcomes.Runs(pawn):
             return scene.after.piece_at(pawn.square) != chess.Piece(chess.PAWN, pawn.white)
         case outcomes.Draws():

@@ -55,6 +55,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **IDEAS,
     outlook.BeatsNext: Weights(0.3, 0.3, 0.3),  # of most moves
     outlook.NextFails: Weights(0.55, 0.55, 0.55),
+    outlook.Intends: Weights(0.5, 0.5, 0.5),
 }
 FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
 # The same by the names of finders.
@@ -88,9 +89,9 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "HitsAgain chases Threatens GainsTime",
         "AvoidsLoss ComesOut",
         "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
-        "TakesLoose Wins Nets ComesOut PicksUp",
+        "TakesLoose Wins Nets ComesOut PicksUp Takes",
         "Queens Promotes Runs PassedPawnAdvances",
-        "TakesBack PicksUp TakesLoose Wins Nets",
+        "TakesBack PicksUp TakesLoose Wins Nets Takes",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
         "Traps Threatens chases",
@@ -99,7 +100,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "PawnEnding QueensLeave trades_ahead imbalance",
         "Wins Nets Threatens chases",
         "Fails GivesUp Poisons",
-        "GivesUp PicksUp",
+        "GivesUp PicksUp Takes",
         "ThreatensMate Threatens Wins Nets MateIn MatesLater quiet_killer chases",
         "Seventh TakesFile doubled_rooks",
         "Seventh Invades",

@@ -13,10 +13,12 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.cover import uncovered
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.payoff import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.contrast import (
     CHASES,
@@ -24,6 +26,7 @@ from kibitz.comment.contrast import (
     SOLID,
     consequences,
     ends_apart,
+    falls_too,
     is_missed,
     is_shared,
     is_the_cost,
@@ -44,6 +47,7 @@ from kibitz.comment.select import (
     is_unnamed,
     kind_of,
     plain_threats,
+    proved_of,
     reasons,
     weight_of,
     worth_saying,
@@ -131,6 +135,22 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     return [fails] if why and fails.proved(scene) else []
 
 
+def _intends(scene: Scene, level: Level) -> list[Claim]:
+    """What a move threatens to do next, where that wins something.
+
+    What the piece that moved attacks is said in short.
+    """
+    idea = outlook.next_idea(scene)
+    if idea is None:
+        return []
+    if idea.captured is not None and idea.move.from_square == scene.landed:
+        return [claim for claim in proved_of(scene) if kind_of(claim) == "chases"][:1]
+    gains = [*consequences(idea)]
+    why = [claim for claim in reasons(idea, level, 2, gains) if isinstance(claim, PAYING)]
+    intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
+    return [intends] if why and intends.proved(scene) else []
+
+
 def _beats_next(scene: Scene) -> list[Claim]:
     """That the best move is better than the next one, where it is so by much."""
     had = scene.had
@@ -199,9 +219,13 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     solid = any(isinstance(claim, SOLID) for claim in better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     weak = not solid and bool(reply) and all(kind_of(claim) in HITS for claim in reply)
-    explained = not (unsaid or weak) and _are_explained(causes, lines)
-    if mark_of(scene) is not Label.INACCURACY and not explained:
-        causes, lines = _further(scene, causes, lines, level)
+    opens = _opened(scene, causes)
+    explained = not (unsaid or weak) and (bool(opens) or _are_explained(causes, lines))
+    if not explained:
+        found = _intended(scene, causes, lines, level)
+        if found is None and mark_of(scene) is not Label.INACCURACY:
+            found = _further(scene, causes, lines, level)
+        causes, lines = found or (causes, lines)
     early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
@@ -217,9 +241,16 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    opens = fault.unblocked(scene) if any(isinstance(c, fault.Allows) for c in causes[:1]) else []
-    criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
+    criticism = (*_opened(scene, causes), *causes[:1], *([turn] if turn else []), *lines)
     return Selection(criticism, tuple(better), tuple(reply))
+
+
+def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
+    """What a move took guard or cover from, if that is lost by it, beside its refutation."""
+    if not any(isinstance(cause, fault.Allows) for cause in causes[:1]):
+        return []
+    found: list[Claim] = [claim for claim in uncovered(scene) if not falls_too(claim.target, scene)]
+    return found[:1]
 
 
 def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
@@ -251,6 +282,26 @@ def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
 def _is_bare(cause: Claim) -> bool:
     """Whether a cause says that the reply was a threat already, and not of what."""
     return isinstance(cause, fault.Overlooks) and all(map(is_unnamed, cause.why))
+
+
+def _intended(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]] | None:
+    """What the refutation threatens to do next, or the better move, as nothing else explains."""
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    if causes and isinstance(causes[0], (fault.Allows, fault.Overlooks)):
+        why = tuple(_intends(scene.other, level))
+        theirs = [] if best is None else same_reply(scene)
+        theirs += [] if best is None or not scene.instead.reply else [scene.instead.other]
+        allows = fault.Allows(causes[0].reply, why)
+        if why and not is_there_too(why[0], theirs) and allows.proved(scene):
+            return [allows, *causes[1:]], lines
+    if best is not None and not best.why:
+        better = fault.Better(best.step, tuple(_intends(scene.instead, level)))
+        shared = any(claim.proved(scene) for claim in better.why)
+        if better.why and not shared and better.proved(scene):
+            return causes, [better]
+    return None
 
 
 def _further(
@@ -376,10 +427,11 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     return better
 
 
+PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
 HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
-    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Queens),
+    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Takes, aftermath.Queens),
 )
 FORCING = (
     "chases",

@@ -124,6 +124,25 @@ def _hangs(board: chess.Board, white: bool) -> bool:
 
 
 @dataclass(frozen=True)
+class Takes(Claim):
+    """The move takes something, which another one leaves."""
+
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It takes nothing back, and what takes is neither lost nor taken in the line."""
+        taken = bool(scene.follow) and scene.follow[0].to_square == scene.landed
+        safe = not taken and not force.loss_on(scene.after, scene.landed)
+        return safe and scene.captured == self.target and not scene.takes_back
+
+
+def grabbed(scene: Scene) -> list[Takes]:
+    """What the move takes, if nothing is lost by it."""
+    claims = [Takes(scene.captured)] if scene.captured is not None else []
+    return [claim for claim in claims if claim.proved(scene)]
+
+
+@dataclass(frozen=True)
 class Queens(Claim):
     """A pawn of the mover is promoted in the line."""
 
@@ -395,7 +414,7 @@ def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
 
 FINDERS = (
     *(picked_up, queened, gained_time, left_passed, invaded, driven_out),
-    *(settled, bishops_got, doubled),
+    *(settled, bishops_got, doubled, grabbed),
 )
 
 
@@ -408,6 +427,7 @@ def aftermaths(scene: Scene) -> Iterator[Claim]:
 WEIGHTS: dict[type[Claim], Weights] = {
     Queens: Weights(0.9, 0.9, 0.9),
     PicksUp: Weights(0.66, 0.66, 0.66),
+    Takes: Weights(0.56, 0.56, 0.56),
     DrivesOut: Weights(0.54, 0.54, 0.52),
     LeavesPassed: Weights(0.52, 0.53, 0.52),
     Invades: Weights(0.5, 0.5, 0.48),

@@ -9,7 +9,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AMISS, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, is_between, passed, stands, step
+from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import (
@@ -24,7 +24,7 @@ from kibitz.comment.claims.merits import (
 )
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, exposure, played, unit
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, exposure, played
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
@@ -85,24 +85,6 @@ class Abandons(Claim):
             and force.loss_on(scene.before, square) == 0
             and force.loss_on(scene.after, square) >= LEAST
         )
-
-
-@dataclass(frozen=True)
-class Unblocks(Claim):
-    """A piece that has moved stood between an enemy piece and what that takes now."""
-
-    by: Unit
-    target: Unit
-    reply: Step
-
-    def proved(self, scene: Scene) -> bool:
-        """The reply takes along the line, and what it takes was there and is lost by it."""
-        move, square = self.reply.move, self.target.square
-        if scene.reply != move or captured_by(scene.after, move) != self.target:
-            return False
-        shut = is_between(scene.move.from_square, move.from_square, square)
-        lost = self.target.worth > self.by.worth or force.loss_on(scene.after, square) >= LEAST
-        return shut and lost and stands(scene.before, self.by, self.target)
 
 
 @dataclass(frozen=True)
@@ -397,16 +379,6 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
         yield Overlooks(reply)
     yield Allows(reply, why)
-
-
-def unblocked(scene: Scene) -> list[Unblocks]:
-    """The line that a bad move has opened, if its refutation takes something along it."""
-    target = None if scene.reply is None else captured_by(scene.after, scene.reply)
-    if target is None or scene.reply is None:
-        return []
-    by = unit(scene.after, scene.reply.from_square)
-    claim = Unblocks(by, target, step(scene.after, scene.reply))
-    return [claim] if claim.proved(scene) else []
 
 
 def castles_into(scene: Scene) -> CastlesInto:

@@ -12,7 +12,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.claim import Claim, Step, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -20,6 +20,8 @@ from kibitz.comment.claims.tactical import TakesLoose
 from kibitz.comment.facts import Scene, Unit, is_passed, played
 from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clear
 from kibitz.comment.openings import opening_of
+
+WORTH_MEETING = 0.2  # value that it gains if the other side passes
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,44 @@ def next_best(scene: Scene) -> Scene | None:
         return None
     made = (scene.before, move, look.line, scene.analysis, scene.last, scene.last_took)
     return Scene(*made, has=look)
+
+
+@dataclass(frozen=True)
+class Intends(Claim):
+    """What the mover would do next if the other side passed, and what that does."""
+
+    step: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """A long look has the move, gains by it that the other side is not to move, and why."""
+        idea = next_idea(scene)
+        return (
+            idea is not None
+            and idea.move == self.step.move
+            and all(why.proved(idea) for why in self.why)
+        )
+
+
+def next_idea(scene: Scene) -> Scene | None:
+    """The move with which the mover would go on if the other side passed, if that gains much."""
+    if scene.captured is not None and scene.reply and scene.reply.to_square == scene.landed:
+        return None  # it is taken back, and nobody passes
+    board = passed(scene.after)
+    stood = scene.has if scene.has is not None else scene.analysis.deeper(scene.after)
+    if board is None or stood is None or stood.mate is not None:
+        return None
+    look = scene.analysis.deeper(board, LAST_LOOK)
+    least = min(WORTH_MEETING, (1 + stood.value) / 2)  # there may be less than that to gain
+    if look is None or not look.line or look.value + stood.value < least:
+        return None
+    if scene.captured is not None and look.line[0].from_square == scene.landed:
+        return None  # which goes on taking
+    after = played(board, look.line[0])
+    has = None if after.is_game_over() else scene.analysis.deeper(after)
+    if has is None:
+        return None
+    return Scene(board, look.line[0], look.line[1:], scene.analysis, had=look, has=has)
 
 
 @dataclass(frozen=True)

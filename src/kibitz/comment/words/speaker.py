@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kibitz.comment.claims import cover
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.outlook import NextFails, mark_of, next_best
+from kibitz.comment.claims.outlook import Intends, NextFails, mark_of, next_best, next_idea
 from kibitz.comment.claims.payoff import MUST_PAY
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
@@ -99,7 +100,7 @@ class Speaker:
         """A claim as a comment of its own; empty where the language has no sentence for it."""
         if not self._says(claim, scene):
             return ""
-        if type(claim).__module__ == fault.__name__:
+        if type(claim).__module__ in (fault.__name__, cover.__name__):
             return _capital(self._fault(scene, claim, scored=False))
         return self.text_of(scene, [claim])
 
@@ -176,6 +177,9 @@ class Speaker:
         if isinstance(claim, NextFails):
             other = next_best(scene)
             slots["why"] = "" if other is None else self._which(other.other, claim.why)
+        if isinstance(claim, Intends):
+            idea = next_idea(scene)
+            slots["why"] = "" if idea is None else self._which(idea, claim.why)
         return self._varied(claim_key(claim, scene), texts).format(**slots)
 
     def _varied(self, key: str, texts: Sequence[str]) -> str:

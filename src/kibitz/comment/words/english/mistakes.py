@@ -16,6 +16,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The line from {by} to {target} is open now.",
         "Nothing stands between {by} and {target} any more.",
     ),
+    "Shuts": (
+        "{piece} now stands between {guard} and {target}.",
+        "This shuts {guard} off from {target}, which it guarded.",
+    ),
+    "Unguards": ("{guard} no longer guards {target}.", "{target} is no longer guarded by {guard}."),
     "Overlooks": (
         "{other} was threatening {reply}, and still is.",
         "This does nothing against {reply}.",

@@ -118,6 +118,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "TradesQueens.king.line": (
         "takes the queens off, with {mover}'s king the more open one: {line}",
     ),
+    "Takes": ("takes {target}",),
     "PicksUp": ("takes {target}",),
     "PicksUp.line": ("picks up {target}: {line}",),
     "PicksUp.for": ("takes {target} for {lost}",),
@@ -409,6 +410,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "is better than {step}: {reply} then {why}",
         "is to be preferred to {step}: {reply} then {why}",
     ),
+    "Intends": ("threatens {step}, and that {why}", "has the threat {step}, and that {why}"),
     "BeatsNext": ("is better than {step}", "is to be preferred to {step}"),
     "Scored": ("leaves a score of {score}", "leads to a score of {score}"),
     "Marked.6": ("is an inaccuracy", "is not the most exact move"),

@@ -13,6 +13,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Das nimmt {target:dem} eine Deckung: {reply}.",
     ),
     "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
+    "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
+    "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),
     "Overlooks": (
         "{other} drohte {reply}, und die Drohung bleibt.",
         "Gegen {reply} tut der Zug nichts.",

@@ -157,6 +157,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "TradesQueens.king.line": (
         "tauscht die Damen, wobei der {mover:weiße} König offener steht: {line}",
     ),
+    "Takes": ("nimmt {target:den}",),
     "PicksUp": ("nimmt {target:den}",),
     "PicksUp.line": ("holt sich {target:den}: {line}",),
     "PicksUp.for": ("nimmt {target:den} für {lost:den}",),
@@ -469,6 +470,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "ist besser als {step}: Darauf folgt {reply}, und das {why}",
         "ist {step} vorzuziehen: Darauf folgt {reply}, und das {why}",
     ),
+    "Intends": ("droht {step}, und das {why}",),
     "BeatsNext": ("ist besser als {step}", "ist {step} vorzuziehen"),
     "Scored": ("ergibt eine Bewertung von {score}", "führt zu einer Bewertung von {score}"),
     "Marked.6": ("ist eine Ungenauigkeit", "ist nicht der genaueste Zug"),
