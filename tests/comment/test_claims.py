@@ -12,7 +12,7 @@ from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step, step
 from kibitz.comment.claims.faults import Allows, AllowsMate, Overlooks, answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
-from kibitz.comment.claims.payoff import pays
+from kibitz.comment.claims.motifs import pays
 from kibitz.comment.claims.positional import TakesFile
 from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified

@@ -32,8 +32,7 @@ from kibitz.comment.claims.ideas import (
     springs,
 )
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, merits, threatened
-from kibitz.comment.claims.motifs import motifs
-from kibitz.comment.claims.payoff import MUST_PAY, falls_next, pays_off, swaps
+from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS

@@ -17,8 +17,8 @@ from kibitz.comment.claims.cover import uncovered
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
+from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.claims.payoff import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.contrast import (
     CHASES,

@@ -13,8 +13,8 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import Intends, NextFails, mark_of, next_best, next_idea
-from kibitz.comment.claims.payoff import MUST_PAY
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
 from kibitz.comment.select import FEATURE_WEIGHTS, Level, Memory, kind_of
