@@ -1040,6 +1040,21 @@ def test_a_knight_for_a_bishop_is_no_gain() -> None:
     assert outcomes.outcome(line) == [outcomes.ComesOut((1,), (), "1...bxc6 2.Nxe5")]
 
 
+def test_a_piece_is_named_that_falls_at_each_choice() -> None:
+    """Where Black may lose the bishop in place of the rook, the line does not win a rook."""
+    made = scene("r3k1nb/8/6N1/2p4P/1P1N4/8/8/4K3 w - - 0 1", "Nb5 Kf7 Nc7 Kg7 Nxa8")
+    claim = outcomes.ComesOut((4,), (), "1...Kf7 2.Nc7 Kg7")
+    ends = ("e8f7", "b5c7", "f7g7", "c7a8", "g7f6", "b4c5")
+
+    def told(*later: str) -> bool:
+        lines = dict(zip([board.fen() for board in made.boards[1:4:2]], (ends, later), strict=True))
+        looks = seen_by(lambda board, _: seen(-0.9, *lines.get(board.fen(), ())))
+        return claim.is_kept(replace(made, analysis=looks))
+
+    assert told("f7g7", "c7a8", "g7f6", "b4c5")
+    assert not told("a8a2", "g6h8", "f7e7", "b4c5")
+
+
 def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
     line = "Nb5 Kf8 Nc7 Kg7 Nxa8 Kf6 bxc5 Ke7"
     made = scene("r3k3/8/8/2p5/1P1N4/8/8/4K3 w - - 0 1", line, has=seen(-0.9))
@@ -1047,14 +1062,18 @@ def test_what_a_line_wins_is_said_where_a_long_look_keeps_it() -> None:
 
     def told(*answer: str) -> bool:
         def look(board: chess.Board, _times: int) -> Evaluation:
-            expected = answer if board.fen() == made.after.fen() else ()
-            return seen(-0.5, *expected)
+            answers = dict(zip(choices, (answer, later, ("g7f6", "b4c5")), strict=True))
+            return seen(-0.5, *answers.get(board.fen(), ()))
 
         return is_confirmed(claim, replace(made, analysis=seen_by(look)))
 
+    choices = [board.fen() for board in made.boards[1:6:2]]
+    later: tuple[str, ...] = ("f8g7", "c7a8", "g7f6", "b4c5")
     assert told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "b4c5")
     assert told("e8f8", "b5c7", "f8g7", "c7a8", "c5c4", "a8b6")  # it may cost a pawn
     assert not told("e8d7", "b5c3", "a8h8", "e1e2", "h8h3", "c3d5")
+    later = ("a8a2", "b4c5", "a2a5", "c5c6")  # the rook need not be lost
+    assert not told("e8f8", "b5c7", "f8g7", "c7a8", "g7f6", "b4c5")
     assert outcomes.outcome(made) == [claim]
 
 

@@ -85,7 +85,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if praised and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
     if tone is Tone.KEEN and not chosen:
-        chosen = _next_fails(scene, level)
+        chosen = _next_fails(scene, level) or _intends(scene, level)
     if tone is Tone.KEEN and not chosen:
         chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
@@ -101,7 +101,7 @@ def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> 
         for claim in worth_saying(scene, memory, level, 3, soft=True)
         if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
     ]
-    slight = slight or plain_threats(scene)
+    slight = _intends(scene, level) or slight or plain_threats(scene)
     return [*slight[:1], *praise[: 2 - len(slight[:1])]]
 
 

@@ -20,6 +20,7 @@ from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LEAST_THREAT, gone, 
 from kibitz.comment.claims.outcomes import (
     SHOWN,
     all_positions,
+    choices_in,
     course,
     positions,
     reference,
@@ -68,15 +69,19 @@ class PicksUp(Claim):
         return self in picked_up(scene)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether a long look takes it, too, where the move does not do so itself."""
+        """Whether long looks take it, too, at each choice, where the move does not do so itself."""
         if self.target.kind == chess.PAWN and scene.captured == self.target:
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < LEAST:
                 return False  # it may be made up for at once
         if not self.line:
             return True
-        lines = scene.analysis.lines(scene.after, LAST_LOOK)
-        return all(self._falls(scene.after, line) for line in lines)
+        there = (board for board in choices_in(scene, self.line) if stands(board, self.target))
+        return all(
+            self._falls(board, line)
+            for board in (scene.after, *there)
+            for line in scene.analysis.lines(board, LAST_LOOK)
+        )
 
     def _falls(self, board: chess.Board, line: Iterable[chess.Move]) -> bool:
         for move in line:

@@ -88,6 +88,11 @@ def told(scene: Scene, plies: int, most: int = SHOWN) -> str:
     return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= most else ""
 
 
+def choices_in(scene: Scene, line: str) -> list[chess.Board]:
+    """The positions of a line that is told in which the other side chooses once more."""
+    return all_positions(scene)[3 : len(line.split()) + 1 : 2]
+
+
 # --- material -------------------------------------------------------------------------------------
 
 
@@ -108,16 +113,27 @@ class ComesOut(Claim):
         return self in outcome(scene)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether a long look, too, ends with the gain, or all of it but a pawn."""
-        gain = sum(map(_centipawns, self.won)) - sum(map(_centipawns, self.lost))
+        """Whether long looks at each choice end with it, too, or of pieces with all but a pawn."""
+        gain = sum(CENTIPAWNS[k] for k in self.won) - sum(CENTIPAWNS[k] for k in self.lost)
         if scene.captured is not None and {*self.won} == {chess.PAWN} and not self.back:
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < gain - SPARE:
                 return False  # the other side may take back at once
         least = gain // 100 if self.won else LEAST_UNNAMED
-        had = reference(scene)[1] + max(0, least - 2)
+        slack = 1 if {*self.won} == {chess.PAWN} else 2
+        had = reference(scene)[1] + max(0, least - slack)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
-        return keeps_more(scene.after, scene, had, LAST_LOOK)
+        return all(
+            keeps_more(board, scene, had, LAST_LOOK) and self._falls(scene, board)
+            for board in (scene.after, *choices_in(scene, self.line))
+        )
+
+    def _falls(self, scene: Scene, board: chess.Board) -> bool:
+        """Whether the dearest of what is named is gone by the end of what is expected then."""
+        lines = scene.analysis.lines(board, LAST_LOOK)
+        lost = (gone(scene.before, played(board, *line), not scene.mover) for line in lines)
+        dearest = max(self.won, default=0)
+        return dearest <= chess.PAWN or all(kinds is None or kinds[dearest] for kinds in lost)
 
 
 def outcome(scene: Scene) -> list[ComesOut]:
@@ -136,8 +152,9 @@ def outcome(scene: Scene) -> list[ComesOut]:
     if theirs is not None and own is not None:
         common = theirs & own
         won, lost = _without_trade(listed(theirs - common), listed(own - common))
-        worth = sum(map(_centipawns, won)) - sum(map(_centipawns, lost))
-        taken = {captured_by(board, move) for board, move in _own(boards[:plies], scene)}
+        worth = sum(CENTIPAWNS[k] for k in won) - sum(CENTIPAWNS[k] for k in lost)
+        own_moves = [*zip(boards[:plies], course(scene), strict=False)][::2]
+        taken = {captured_by(board, move) for board, move in own_moves}
         seen = set(won) <= {piece.kind for piece in taken if piece is not None}
         if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
             return [ComesOut(won, lost, line, back)]
@@ -154,11 +171,6 @@ def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         far = gain >= FAR_GAIN
         if min(gains[end:]) >= gain - far and plies <= (FAR if far else SHOWN):
             yield gain, plies, end
-
-
-def _own(boards: list[chess.Board], scene: Scene) -> list[tuple[chess.Board, chess.Move]]:
-    """Positions of the course in which the mover has the turn, and its moves."""
-    return [*zip(boards, course(scene), strict=False)][::2]
 
 
 def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
@@ -192,10 +204,6 @@ def _settled(board: chess.Board) -> int:
     gain = force.gain(board)
     mates = gain is None or abs(gain) > force.SURE_MATE
     return balance(board, board.turn) + (0 if mates else max(0, gain or 0) // 100)
-
-
-def _centipawns(kind: int) -> int:
-    return CENTIPAWNS[kind]
 
 
 # --- mates and draws ------------------------------------------------------------------------------
