@@ -155,6 +155,20 @@ def test_a_refutation_whose_point_comes_later_is_told_up_to_it() -> None:
     assert "20.Kf1 Nxd4+, which starts a windmill" in Speaker().comment(one).text
 
 
+@pytest.mark.parametrize(("push", "told"), [("e5", True), ("a5", False)])
+def test_a_later_break_in_the_centre_explains_a_mistake(push: str, told: bool) -> None:
+    fen = "r1bqk2r/ppp1ppbp/2n2np1/3p4/2PP1B2/4PN2/PP3PPP/RN1QKB1R w KQkq - 1 6"
+    board = chess.Board(fen)
+    made = tuple(_played(board, f"c5 Nh5 Be5 f6 Bg3 {push} Be2 O-O O-O Be6 Nc3 Qd7 h3 Rad8"))
+    best = tuple(_played(board, "Nc3 O-O h3 e6 Rc1 a6 cxd5 Nxd5 Nxd5 Qxd5 a3 Bd7 Bd3 Ne7"))
+    had, has = (
+        Evaluation(Score("cp", 82), value, line) for value, line in ((0.15, best), (0.1, made[1:]))
+    )
+    one = Scene(board, made[0], made[1:], UNSEARCHED, had=had, has=has)
+    text = Speaker().comment(one).text
+    assert (f"8.Bg3 {push}" in text and "the pawn on d4" in text) is told
+
+
 def _played(board: chess.Board, line: str) -> list[chess.Move]:
     at = board.copy()
     return [at.push_san(san) for san in line.split()]

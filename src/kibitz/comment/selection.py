@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+import chess
+
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
@@ -331,15 +333,22 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     theirs = [] if other is None else [*moves_of(other)]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
-            if kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin"):
+            slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
+            if slight and not _breaks(claim):
                 continue
             new = not any(claim.proved(move) for move in theirs)
-            plan = is_lasting(claim) and not _is_strong(claim)
+            plan = is_lasting(claim) and not (_is_strong(claim) or _breaks(claim))
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
             if new and apart:
                 return 2 * number, (claim,)
     return 0, ()
+
+
+def _breaks(claim: Claim) -> bool:
+    """Whether a pawn attacks one in the centre."""
+    pieces = claim.pieces if isinstance(claim, Feature) and claim.name == "strikes" else ()
+    return any(chess.BB_SQUARES[pawn.square] & chess.BB_CENTER for pawn in pieces)
 
 
 def _is_strong(claim: Claim) -> bool:
