@@ -224,11 +224,13 @@ def _said(
         for ply, scene in enumerate(scenes)
     ]
 
-    def by_itself(scene: Scene) -> None:
-        lines_of(scene, select(scene, Memory(), style.level), style.level, language)
+    def by_itself(scene: Scene, tone: Tone) -> None:
+        lines_of(scene, select(scene, Memory(), style.level, tone), style.level, language)
 
     asks = (
-        partial(by_itself, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks
+        partial(by_itself, scene, tone)
+        for scene, tone, speaks in zip(scenes, tones, spoken, strict=True)
+        if speaks
     )
     for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
         pass

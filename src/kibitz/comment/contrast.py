@@ -31,6 +31,7 @@ from kibitz.comment.judge import BETTER
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
+SOON = 4  # plies, the move itself included
 CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
@@ -63,6 +64,12 @@ def ends_apart(line: Scene, other: Scene) -> bool:
     """Whether the side whose moves these are ends with more material in the first line."""
     ends = [outcomes.positions(scene)[-1] for scene in (line, other)]
     return balance(ends[0], line.mover) > balance(ends[1], line.mover)
+
+
+def is_ahead_soon(line: Scene, other: Scene) -> bool:
+    """Whether two moves later the side whose moves these are has more in the first line."""
+    soon = [outcomes.all_positions(scene)[: SOON + 1][-1] for scene in (line, other)]
+    return balance(soon[0], line.mover) > balance(soon[1], line.mover)
 
 
 def _takes(scene: Scene, target: Unit) -> bool:

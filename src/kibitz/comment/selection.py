@@ -29,6 +29,7 @@ from kibitz.comment.contrast import (
     consequences,
     ends_apart,
     falls_too,
+    is_ahead_soon,
     is_missed,
     is_shared,
     is_the_cost,
@@ -385,7 +386,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         return []
     more = [claim for claim in consequences(scene.other) if is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
-    if scene.had is not None and scene.had.line[:1] not in ((), (scene.move,)):
+    other = scene.had is not None and scene.had.line[:1] not in ((), (scene.move,))
+    if other and not all(isinstance(claim, SOLID) for claim in claims):
         theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
         theirs += same_reply(scene)
         same = CHASES if scene.instead.reply == scene.reply else ()
@@ -416,6 +418,8 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     instead = scene.instead
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
     left_out = _too_little(scene) - {*SAVES}
+    if not scene.takes_back and is_ahead_soon(instead, scene):
+        left_out -= {"TakesBack"}  # which the move made has left undone
     claims = [
         claim
         for claim in reasons(instead, level, most, more)
