@@ -296,7 +296,10 @@ CASES: list[Figures] = [
     (
         tactic.TakesLoose(unit("nd5")),
         scene("4k3/8/8/3n4/8/8/8/3RK3 w - - 0 1", "Rxd5"),
-        [scene("4k3/8/4p3/3n4/8/8/8/3RK3 w - - 0 1", "Rxd5")],
+        [
+            scene("4k3/8/4p3/3n4/8/8/8/3RK3 w - - 0 1", "Rxd5"),
+            scene("4k3/8/1n6/3P4/8/8/8/3RK3 b - - 0 1", "(Nxd5) Rxd5"),  # takes back
+        ],
     ),
     (
         tactic.Sacrifices(unit("rg4"), 2),
@@ -424,6 +427,12 @@ CASES: list[Figures] = [
         [scene("4k3/8/5b2/8/8/8/3r4/2K5 b - - 0 1", "Bb2+ Kxd2")],
     ),
     (fault.AllowsMate(1, step("d8h4")), scene(FOOL, "g4"), [scene(FOOL, "g3")]),
+    # More than the search for mates can try at once; from f1 the king gets away.
+    (
+        fault.AllowsMate(5, step("b1f5")),
+        scene("5rk1/3RQpp1/7p/3N4/8/6P1/5PKP/1q2n3 w - - 14 39", "Kh3 Qf5+"),
+        [scene("5rk1/3RQpp1/7p/3N4/8/6P1/5PKP/1q2n3 w - - 14 39", "Kf1 Nf3+")],
+    ),
     (
         fault.Allows(step("c6d5"), (merit.Wins((2,), ()),)),
         scene(EN_PRISE, "Nd5 cxd5", has=seen(0.5, "c6d5")),

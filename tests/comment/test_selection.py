@@ -10,14 +10,16 @@ import pytest
 from kibitz.comment.analysis import Analysis
 from kibitz.comment.claims import aftermath, grades, outcomes
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
+from kibitz.comment.contrast import is_shared
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
-from kibitz.comment.select import Memory, kind_of, ranked
+from kibitz.comment.select import Memory, is_confirmed, kind_of, ranked
 from kibitz.comment.selection import Selection, select
 from tests.comment.looks import seen_by
-from tests.comment.test_proofs import scene, seen, unit
+from tests.comment.test_proofs import scene, seen, step, unit
 
 
 def chosen(fen: str, line: str, had: Evaluation, has: Evaluation, looks: Analysis) -> Selection:
@@ -63,6 +65,27 @@ def test_a_missed_pawn_ending_that_is_won_is_named() -> None:
         told = chosen(fen, "h3 f5+ Kf4 Ng6+", seen(0.62, *line), seen(0.2, "f6f5"), always(value))
         better = [claim for claim in told.claims if isinstance(claim, fault.Better)]
         assert [kinds(claim.why) for claim in better] == ([["simplifies"]] if named else [])
+
+
+@pytest.mark.parametrize(("made", "shared"), [("b5", True), ("h3", False)])
+def test_what_both_moves_attack_is_no_reason_for_one_of_them(made: str, shared: bool) -> None:
+    fen = "r2qk2r/pppbb3/2npp3/5p2/PP1P2p1/2PB1N2/3N1PPP/R2QR1K1 w kq - 0 14"
+    had, has = seen(0.1, "d4d5", "g4f3", "d5c6"), seen(0.2, "g4f3")
+    one = scene(fen, f"{made} gxf3", had, has)
+    threat = merit.Threatens(step("d5c6"), unit("nc6"))
+    assert threat.proved(one.instead)
+    assert is_shared(threat, one) is shared
+
+
+@pytest.mark.parametrize(("line", "agrees"), [("c3d4 d8d4", True), ("g7h6 d4e3", False)])
+def test_queens_leave_the_board_only_where_a_longer_look_agrees(line: str, agrees: bool) -> None:
+    claim = outcomes.TradesQueens("39...Qxd4 40.Rxd4")
+    made = scene("3R4/5pk1/6p1/8/P7/2q5/5Q2/7K w - - 0 39", "Qd4+ Qxd4 Rxd4 Kf6", seen(0.8))
+
+    def look(board: chess.Board, _: int) -> Evaluation:
+        return seen(-0.8, *line.split() if board.fen() == made.after.fen() else ())
+
+    assert is_confirmed(claim, replace(made, analysis=seen_by(look))) is agrees
 
 
 PINNED = "5rk1/p1p3pp/2p1b3/3nq3/4N3/2P5/PPQB2PP/R5K1 b - - 1 17"

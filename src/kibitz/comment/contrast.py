@@ -15,7 +15,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.claim import Claim, Step, stands
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
@@ -174,9 +174,22 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
         guarded = claim.pieces[0]
     if guarded is not None and guarded.square == scene.move.from_square:
         return not is_unsafe(scene.after, scene.landed)  # it has left
+    if _is_hit_too(claim, scene):
+        return True
     rooms = (tactic.__name__, merit.__name__, changed.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
     return done and claim.proved(scene)
+
+
+def _is_hit_too(claim: Claim, scene: Scene) -> bool:
+    """Whether what the better move attacks is attacked by the piece that moved as well."""
+    chases = isinstance(claim, Feature) and claim.name == "chases"
+    target = claim.pieces[0] if isinstance(claim, Feature) and chases else None
+    target = claim.target if isinstance(claim, merit.Threatens) else target
+    if target is None or not stands(scene.after, target):
+        return False
+    hit = target.square in scene.after.attacks(scene.landed)
+    return hit and target.square not in scene.before.attacks(scene.move.from_square)
 
 
 def _is_all(claim: Claim, taken: Unit | None) -> bool:

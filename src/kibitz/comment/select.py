@@ -36,7 +36,7 @@ from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off,
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
+from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase, played
 from kibitz.comment.force import loss_on
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -235,6 +235,11 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         return merit.threat_pays(claim, scene)
     if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp)):
         return claim.is_kept(scene)
+    if isinstance(claim, outcomes.TradesQueens):
+        return all(
+            not played(scene.after, *line).queens
+            for line in scene.analysis.lines(scene.after, LAST_LOOK)
+        )
     if isinstance(claim, outcomes.Draws):
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         return look is None or abs(look.value) < EVEN

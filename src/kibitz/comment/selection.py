@@ -233,7 +233,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
     explained = any(_explains(cause) for cause in causes[:1])
-    if explained and not solid and mark_of(scene) is Label.INACCURACY:
+    takes = any(isinstance(claim, aftermath.Takes) for claim in better)
+    if explained and not (solid or takes) and mark_of(scene) is Label.INACCURACY:
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
     elif solid and any(_explains(line) for line in lines):

@@ -124,8 +124,8 @@ class AllowsMate(Claim):
     reply: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The shortest mate, and the reply begins one as short."""
-        if shortest_mate(scene.after) != self.moves:
+        """The reply begins a mate in so many moves, and the search for mates knows none shorter."""
+        if shortest_mate(scene.after) not in (None, self.moves):
             return False
         if self.moves == 1:
             return played(scene.after, self.reply.move).is_checkmate()
@@ -365,9 +365,7 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     reply = step(scene.after, scene.reply)
     mate = scene.has.mate if scene.has else None
     if mate is not None and 0 < mate <= LONGEST_MATE:
-        moves = shortest_mate(scene.after)
-        if moves:
-            yield AllowsMate(moves, reply)
+        yield AllowsMate(shortest_mate(scene.after) or mate, reply)
     target = captured_by(scene.after, scene.reply)
     if target is not None:
         yield EnPrise(scene.piece, reply)

@@ -19,7 +19,7 @@ from kibitz.comment.claims.features import MINOR, Kinds
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
     LEAST,
-    LONGEST_MATE,
+    MateIn,
     gone,
     keeps_more,
     listed,
@@ -211,7 +211,7 @@ def _settled(board: chess.Board) -> int:
 
 @dataclass(frozen=True)
 class MatesLater(Claim):
-    """The mover mates by force, in more moves than the search for mates looks ahead."""
+    """The mover mates by force, in more moves than the search for mates can prove."""
 
     moves: int  # this one not counted
 
@@ -220,7 +220,7 @@ class MatesLater(Claim):
         look, seen = scene.analysis.deeper(scene.after, LAST_LOOK), _mate_seen(scene)
         if seen is None or look is None or look.mate is None:
             return False
-        return seen < 0 > look.mate and self.moves == -look.mate >= LONGEST_MATE
+        return seen < 0 > look.mate and self.moves == -look.mate
 
 
 def _mate_seen(scene: Scene) -> int | None:
@@ -461,7 +461,7 @@ class HitsAgain(Claim):
 def outcomes(scene: Scene) -> Iterator[Claim]:
     """What a move leads to, the largest consequence first; proved."""
     mate = _mate_seen(scene)
-    if mate is not None and -mate >= LONGEST_MATE:
+    if mate is not None and mate < 0 and not MateIn(-mate).proved(scene):
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         later = MatesLater(-look.mate) if look and look.mate is not None else None
         if later is not None and later.proved(scene):

@@ -357,8 +357,9 @@ class TakesLoose(Claim):
     piece: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It is captured and was not defended."""
-        return scene.captured == self.piece and not is_defended(scene.before, self.piece.square)
+        """It is captured and was not defended; what has just taken there is only taken back."""
+        loose = scene.captured == self.piece and not scene.takes_back
+        return loose and not is_defended(scene.before, self.piece.square)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def story_of(
     first = points[0] if points else 0
     if first >= CALM and not any(map(standing, figures.values[: first + 1])):
         number = boards[first].fullmove_number
-        texts.append(teller.say("calm", number=str(number), before=str(number - 1)))
+        form = "calm.edge" if max(map(abs, figures.values[: first + 1])) > LEVEL else "calm"
+        texts.append(teller.say(form, number=str(number), before=str(number - 1)))
     texts.append(_outplayed(boards, figures, points, teller))
     better = [value > 0 for value in figures.values if standing(value)]
     if (swings := sum(had != has for had, has in pairwise(better))) >= SWINGS:

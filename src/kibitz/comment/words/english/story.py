@@ -9,6 +9,7 @@ STORY: dict[str, tuple[str, ...]] = {
         "The game was level for {before} moves.",
         "For {before} moves little separated the two.",
     ),
+    "calm.edge": ("Until move {number} neither side was clearly better.",),
     "outplayed": (
         "All in all {side} outplayed {other} {where}.",
         "{where} it was {side} who found the better moves, one after the other.",

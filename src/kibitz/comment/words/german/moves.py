@@ -63,7 +63,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "schlägt {piece:den}, {piece:welcher} ungedeckt war",
     ),
     "GivesUp": ("opfert {gift:den}", "gibt {gift:den} her"),
-    "GivesUp.mate": ("opfert {piece:den} und erzwingt Matt in {moves}",),
+    "GivesUp.mate": ("opfert {piece:den} und erzwingt Matt in {moves} weiteren Zügen",),
     "GivesUp.mate1": (
         "opfert {piece:den} für Matt im nächsten Zug",
         "gibt {piece:den} her und setzt im nächsten Zug matt",
@@ -100,7 +100,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "ist ein Grundreihenmatt: Die eigenen Steine versperren dem König den Weg",
     ),
     "Mates.smothered": ("ist ein ersticktes Matt: Die eigenen Steine mauern den König ein",),
-    "MateIn": ("erzwingt Matt in {moves}", "führt zwingend zum Matt in {moves}"),
+    "MateIn": (
+        "erzwingt Matt in {moves} weiteren Zügen",
+        "führt zwingend zum Matt in {moves} weiteren Zügen",
+    ),
     "MateIn.1": (
         "erzwingt Matt im nächsten Zug",
         "lässt keine Verteidigung gegen das Matt im nächsten Zug",
@@ -133,8 +136,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "ComesOut.some": ("gewinnt in der Folge Material",),
     "ComesOut.some.line": ("gewinnt Material: {line}",),
     "MatesLater": (
-        "erzwingt Matt in höchstens {moves} Zügen",
-        "führt in höchstens {moves} Zügen zum Matt",
+        "erzwingt Matt in höchstens {moves} weiteren Zügen",
+        "führt in höchstens {moves} weiteren Zügen zum Matt",
     ),
     "Draws.stalemate": ("endet im Patt",),
     "Draws.stalemate.line": ("endet im Patt: {line}",),

@@ -9,6 +9,7 @@ STORY: dict[str, tuple[str, ...]] = {
         "{before} Züge lang war die Partie ausgeglichen.",
         "{before} Züge lang trennte die beiden wenig.",
     ),
+    "calm.edge": ("Bis zum {number}. Zug stand keine Seite klar besser.",),
     "outplayed": (
         "Alles in allem überspielte {side} {where} {other}.",
         "{where} fand {side} Zug um Zug die besseren Züge.",
