@@ -716,6 +716,13 @@ def abandoned(at: At, text: str) -> bool:
     return guarded and not still and takes and place(at.after, units(text)[-1], at.mover) == square
 
 
+def let_go(at: At, text: str) -> bool:
+    """The piece that moved guarded the other one named, and does so no more."""
+    squares = {square for _, square in anywhere(text)} - {at.move.to_square}
+    guarded = squares & {*at.before.attacks(at.move.from_square)}
+    return bool(squares) and squares == guarded - {*at.after.attacks(at.move.to_square)}
+
+
 def line_open(at: At, text: str) -> bool:
     """The moved piece stood between the two pieces, on a line with them."""
     [by, target] = [square for _, square in units(text)[:2]]
@@ -723,6 +730,18 @@ def line_open(at: At, text: str) -> bool:
         return False
     there = at.before.color_at(by) == (not at.mover) and at.before.color_at(target) == at.mover
     return there and bool(chess.between(by, target) & chess.BB_SQUARES[at.move.from_square])
+
+
+def shut_off(at: At, text: str) -> bool:
+    """The moved piece has come between another of its side and what that guarded."""
+    guard, target = (square for _, square in units(text)[-2:])
+    if guard is None or target is None:
+        return False
+    own = at.after.color_at(guard) == at.after.color_at(target) == at.mover
+    guarded = target in at.before.attacks(guard) and target not in at.after.attacks(guard)
+    return (
+        own and guarded and bool(chess.between(guard, target) & chess.BB_SQUARES[at.move.to_square])
+    )
 
 
 def outnumbered(at: At, text: str) -> bool:
@@ -1087,9 +1106,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
     ("opening", r"\([A-E]\d\d\)$", opening_named),
     ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
-    ("line open", r"is open now|stands between", line_open),
+    ("line open", r"is open now|[Nn]othing stands between", line_open),
+    ("shut off", r"now stands between|shuts .* off from", shut_off),
     ("outnumbered", r"guarded often enough|more than it is guarded", outnumbered),
-    ("abandoned", r"no longer guards|takes a guard away", abandoned),
+    ("abandoned", r"no longer guards .*, and|takes a guard away", abandoned),
+    ("let go", r"no longer guards [^,]*$|no longer guarded by", let_go),
     ("overlooked", r"was threatening \d|nothing against|[Tt]hreat was", was_threatened),
     ("theory", r"have a name|named opening", leaves_names),
     (
