@@ -409,11 +409,11 @@ CASES: list[Figures] = [
             scene("4k3/8/8/r3N3/8/8/3B4/4R1K1 w - - 0 1", "Bb4 Rxe5"),
         ],
     ),
-    # It is taken at once, or still guarded.
+    # It is not taken, or still guarded.
     (
         cover.Unguards(unit("Rb1"), unit("Ne5")),
         scene(GUARDED, "Rb1 Kd8 Kf2 Rxe5"),
-        [scene(GUARDED, "Rb1 Rxe5"), scene(GUARDED, "Re2 Kd8 Kf2 Rxe5")],
+        [scene(GUARDED, "Rb1 Kd8 Kf2 Ra4"), scene(GUARDED, "Re2 Kd8 Kf2 Rxe5")],
     ),
     # A check comes first: the king had threatened the rook, and takes it as it gets out of check.
     (

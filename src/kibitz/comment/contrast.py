@@ -121,6 +121,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
             return True
         answer = scene.instead.other
         same, apart = _takes(answer, claim.target), ends_apart(scene.other, answer)
+        apart = apart or (not same and is_ahead_soon(scene.other, answer))
         return not same and apart if claim.target.kind == chess.PAWN else not same or apart
     if isinstance(claim, aftermath.Takes):
         return not falls_too(claim.target, scene) and (

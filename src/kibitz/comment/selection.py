@@ -237,7 +237,7 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     if explained and not (solid or takes) and mark_of(scene) is Label.INACCURACY:
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
-    elif solid and any(_explains(line) for line in lines):
+    elif solid and not opens and any(_explains(line) for line in lines):
         causes = [cause for cause in causes if _is_weighty(cause)]  # what was missed says it all
     mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):

@@ -14,7 +14,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, is_between, stands
 from kibitz.comment.claims.merits import LEAST
-from kibitz.comment.facts import Scene, Unit, captured_by, unit
+from kibitz.comment.facts import Scene, Unit, balance, captured_by, unit
 
 SOON = 4  # plies after the reply within which something falls
 
@@ -61,17 +61,17 @@ class Shuts(Claim):
 
 @dataclass(frozen=True)
 class Unguards(Claim):
-    """A piece that has moved guards something no more that falls a move or two later."""
+    """A piece that has moved guards something no more that falls."""
 
     guard: Unit  # where it stands now
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It guarded it before, and does not now; what falls at once is for `Abandons`."""
+        """It guarded it before, and does not now."""
         square = self.target.square
         guarded = square in scene.before.attacks(scene.move.from_square)
         guards = square in scene.after.attacks(scene.landed)
-        takes = any(self.target == fall.target and fall.plies for fall in falls(scene))
+        takes = any(self.target == fall.target for fall in falls(scene))
         return self.guard == scene.piece and guarded and not guards and takes
 
 
@@ -91,7 +91,10 @@ def _falls(scene: Scene) -> Iterator[Fall]:
         target, by = captured_by(board, move), unit(board, move.from_square)
         if target is None or not stands(scene.before, target) or target == scene.piece:
             continue
-        if target.worth > by.worth or force.loss_on(board, target.square) >= LEAST:
+        kept = moves[plies + 1 : plies + 2] and moves[plies + 1].to_square != target.square
+        ends_lower = balance(answer.boards[-1], scene.mover) < balance(scene.before, scene.mover)
+        lost = target.worth > by.worth or force.loss_on(board, target.square) >= LEAST
+        if lost or (kept and ends_lower and target.kind > chess.PAWN):
             yield Fall(plies, by, target)
 
 
