@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import chess
@@ -17,7 +18,7 @@ from kibitz.comment.contrast import is_shared
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select import Memory, is_confirmed, kind_of, ranked
-from kibitz.comment.selection import Selection, select
+from kibitz.comment.selection import Selection, Tone, select
 from tests.comment.looks import seen_by
 from tests.comment.test_proofs import scene, seen, step, unit
 
@@ -223,3 +224,36 @@ def test_what_a_move_takes_is_named_as_taken() -> None:
     one = scene("4k3/8/8/3p4/8/8/8/3R2K1 w - - 0 1", "Rxd5 Ke7 Kf2 Ke6 Rd1", has=seen(-0.5))
     gains = [outcomes.ComesOut((chess.PAWN,), ()), aftermath.PicksUp(unit("pd5"))]
     assert kinds(tuple(ranked(one, gains, Memory(), "club"))) == ["PicksUp"]
+
+
+def walked(board: chess.Board, plies: int, random: random.Random) -> tuple[chess.Move, ...]:
+    """Some moves at random, castling readily."""
+    at, line = board.copy(), list[chess.Move]()
+    while len(line) < plies and not at.is_game_over():
+        castles = [*at.generate_castling_moves()] if random.random() < 0.5 else []
+        line.append(random.choice(castles or [*at.legal_moves]))
+        at.push(line[-1])
+    return tuple(line)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_fails_where_a_king_castles_as_in_chess960(seed: int) -> None:
+    """King takes rook, as the moves have it, leaves the square of the rook empty."""
+    draw = random.Random(seed)
+    board = chess.Board.from_chess960_pos(draw.randrange(960))
+    for move in walked(board, draw.randrange(4, 40), draw):
+        board.push(move)
+    if board.is_game_over():
+        board.pop()
+
+    def look(at: chess.Board, times: int) -> Evaluation:
+        own = random.Random(f"{at.fen()} {times}")
+        at.chess960 = True
+        return seen(own.uniform(-0.8, 0.8), *map(str, walked(at, 7, own)))
+
+    line, best = walked(board, 9, draw), walked(board, 9, draw)
+    had = seen(draw.uniform(-0.5, 0.8), *map(str, best))
+    has = seen(draw.uniform(-0.8, 0.8), *map(str, line[1:]))
+    one = Scene(board, line[0], line[1:], seen_by(look), had=had, has=has)
+    chosen = select(one, Memory(), "club", Tone.KEEN)
+    assert all(claim.proved(one) for claim in chosen.claims)

@@ -188,9 +188,10 @@ def gained_time(scene: Scene) -> list[GainsTime]:
         move, leaves = moves[plies : plies + 2]
         before, board = boards[plies : plies + 2]
         quiet = not (before.is_capture(move) or board.is_check() or board.is_capture(leaves))
-        by, target = unit(board, move.to_square), unit(board, leaves.from_square)
+        target = unit(board, leaves.from_square)
         if not quiet or before.is_castling(move) or target.kind in (chess.PAWN, chess.KING):
             continue
+        by = unit(board, move.to_square)
         seen = target.square in board.attacks(by.square)
         cheap = by.worth < target.worth or not is_defended(board, target.square)
         new = target.square not in before.attacks(move.from_square) and stands(scene.after, target)
