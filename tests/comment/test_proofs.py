@@ -128,11 +128,11 @@ def after_others(answer: str, second: str = "e1d2") -> Scene:
     return replace(made, had=had, analysis=seen_by(at))
 
 
-def planned(fen: str, gain: float = 0.6) -> Scene:
+def planned(fen: str, gain: float = 0.6, reply: str = "Kd7") -> Scene:
     """The knight goes to b5; a long look finds that it goes on to c7 if Black passes."""
     look = seen(gain, "b5c7", "e8d7", "c7a8")
     analysis = seen_by(lambda board, _: look if board.turn else seen(-gain, "e8d7", "c7a8"))
-    return replace(scene(fen, "Nb5 Kd7", has=seen(0.0, "e8d7")), analysis=analysis)
+    return replace(scene(fen, f"Nb5 {reply}", has=seen(0.0, "e8d7")), analysis=analysis)
 
 
 RUNNER = "6rk/4n1pp/q2pPp2/4p2N/1p2P1Q1/7P/6P1/2R4K b - - 5 30"
@@ -609,11 +609,15 @@ CASES: list[Figures] = [
         after_others("c7d5"),
         [after_others("g8f8"), after_others("c7d5", second="e1f2")],
     ),
-    # Nothing is gained by it, or no rook stands there.
+    # Nothing is gained by it, no rook stands there, or a check comes first.
     (
         outlook.Intends(step("b5c7"), (LATER_FORK,)),
         planned(FORKS),
-        [planned(FORKS, 0.1), planned("4k2r/8/8/8/3N4/8/8/4K3 w - - 0 1")],
+        [
+            planned(FORKS, 0.1),
+            planned("4k2r/8/8/8/3N4/8/8/4K3 w - - 0 1"),
+            planned(FORKS, reply="Ra1+"),
+        ],
     ),
     (
         outlook.Scored(-120),
@@ -1047,6 +1051,22 @@ def test_a_knight_for_a_bishop_is_no_gain() -> None:
     fen = "6k1/1p3ppp/2n5/4p3/B7/5N2/5PPP/6K1 w - - 0 1"
     line = scene(fen, "Bxc6 bxc6 Nxe5 f6 Nd3 Kf7 Kf1 Ke7", has=seen(-0.5))
     assert outcomes.outcome(line) == [outcomes.ComesOut((1,), (), "1...bxc6 2.Nxe5")]
+
+
+def test_what_a_line_leaves_has_to_come_at_each_choice() -> None:
+    claim, made, _ = next(case for case in CASES if isinstance(case[0], aftermath.Settles))
+    moves = [str(move) for move in (made.move, *made.follow)]
+    plies = {board.fen(): ply for ply, board in enumerate(made.boards)}
+
+    def told(at: int, *other: str) -> bool:
+        def look(board: chess.Board, _: int) -> Evaluation:
+            ply = plies.get(board.fen(), len(moves))
+            return seen(0.0, *(other if ply == at else moves[ply:]))
+
+        return is_confirmed(claim, replace(made, analysis=seen_by(look)))
+
+    assert told(-1)
+    assert not told(1, "d8c8", "c3a4", "c8c7", "a4c3", "c7c8", "c3a4")
 
 
 def test_a_piece_is_named_that_falls_at_each_choice() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import chess
@@ -19,6 +19,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.aftermath import aftermaths
 from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
@@ -76,6 +77,12 @@ WINS_APART = 6  # plies between two claims that material is won by the same side
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # What depends on a search is proved again by a deeper one.
 JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove, outlook.BeatsNext)
+# What the end of a line leaves, which has to come whatever the other side chooses on the way.
+LATER = (
+    *(aftermath.DrivesOut, aftermath.LeavesPassed, aftermath.Invades, aftermath.Settles),
+    *(aftermath.Doubles, aftermath.GetsBishops, aftermath.GainsTime),
+    *(outcomes.OpensUp, outcomes.Runs, outcomes.Uncastles),
+)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
@@ -235,6 +242,8 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         return merit.threat_pays(claim, scene)
     if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp)):
         return claim.is_kept(scene)
+    if isinstance(claim, LATER):
+        return _comes_at_each_choice(claim, scene)
     if isinstance(claim, outcomes.TradesQueens):
         return all(
             not played(scene.after, *line).queens
@@ -247,6 +256,21 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
         kept = lasts(scene.deeper) and stays_won(scene) and claim.falls(scene)
         return kept and claim.proved(scene.deeper)
     return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
+
+
+def _comes_at_each_choice(claim: Claim, scene: Scene) -> bool:
+    """Whether a long look at each choice of the other side leads to the same sort of thing."""
+    moves = outcomes.course(scene)[1:]
+    choices = (scene.after, *outcomes.choices_in(scene, vars(claim)["line"]))
+    others = (
+        replace(scene, follow=(*moves[: 2 * number], *line))
+        for number, board in enumerate(choices)
+        for line in scene.analysis.lines(board, LAST_LOOK)
+    )
+    return all(
+        any(type(one) is type(claim) for one in (*outcomes.outcomes(other), *aftermaths(other)))
+        for other in others
+    )
 
 
 def lasts(scene: Scene) -> bool:
@@ -321,6 +345,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
     if scene.captured is not None and scene.captured.kind > chess.PAWN and kind_of(claim) in FILES:
         return False  # a piece is taken
+    if isinstance(claim, merit.ThreatensMate) and scene.reply is not None:
+        return scene.reply.to_square != scene.landed  # what threatens is not simply taken
     if isinstance(claim, tactic.Mates):
         return soft or bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):

@@ -197,10 +197,15 @@ class Intends(Claim):
         )
 
 
+def is_forcing(board: chess.Board, move: chess.Move) -> bool:
+    """Whether a move takes something or gives check."""
+    return board.is_capture(move) or board.gives_check(move)
+
+
 def next_idea(scene: Scene) -> Scene | None:
     """The move with which the mover would go on if the other side passed, if that gains much."""
-    if scene.captured is not None and scene.reply and scene.reply.to_square == scene.landed:
-        return None  # it is taken back, and nobody passes
+    if scene.reply is not None and is_forcing(scene.after, scene.reply):
+        return None  # which takes or gives check, and so does nothing about a threat
     board = passed(scene.after)
     stood = scene.has if scene.has is not None else scene.analysis.deeper(scene.after)
     if board is None or stood is None or stood.mate is not None:
