@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
-from kibitz.comment.contrast import is_shared
+from kibitz.comment.contrast import is_forced, is_shared
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select import Memory, is_confirmed, kind_of, ranked
@@ -76,6 +76,18 @@ def test_what_both_moves_attack_is_no_reason_for_one_of_them(made: str, shared: 
     threat = merit.Threatens(step("d5c6"), unit("nc6"))
     assert threat.proved(one.instead)
     assert is_shared(threat, one) is shared
+
+
+@pytest.mark.parametrize(("worth", "forced"), [(0.0, False), (-0.3, True)])
+def test_an_answer_is_forced_where_no_other_is_as_good(worth: float, forced: bool) -> None:
+    line = scene("r3k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "Nb5 Kd7 Nd4")
+
+    def look(board: chess.Board, _: int) -> Evaluation:
+        if board.fen() != line.after.fen():
+            return seen(0.0)
+        return replace(seen(0.0, "e8d7"), other=seen(worth, "e8e7"))
+
+    assert is_forced(replace(line, analysis=seen_by(look)), 2) is forced
 
 
 @pytest.mark.parametrize(("line", "agrees"), [("c3d4 d8d4", True), ("g7h6 d4e3", False)])

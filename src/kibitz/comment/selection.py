@@ -30,6 +30,7 @@ from kibitz.comment.contrast import (
     ends_apart,
     falls_too,
     is_ahead_soon,
+    is_forced,
     is_missed,
     is_shared,
     is_the_cost,
@@ -342,7 +343,8 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             plan = is_lasting(claim) and not (_is_strong(claim) or _breaks(claim))
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            if new and apart:
+            sure = isinstance(claim, SOLID) or _breaks(claim) or is_forced(line, 2 * number)
+            if new and apart and sure:
                 return 2 * number, (claim,)
     return 0, ()
 
