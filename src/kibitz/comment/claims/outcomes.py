@@ -89,7 +89,7 @@ def told(scene: Scene, plies: int, most: int = SHOWN) -> str:
 
 
 def choices_in(scene: Scene, line: str) -> list[chess.Board]:
-    """The positions of a line that is told in which the other side chooses once more."""
+    """The positions of a printed line in which the other side is to move, but for the first."""
     return all_positions(scene)[3 : len(line.split()) + 1 : 2]
 
 
