@@ -195,10 +195,12 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
 
 def _is_hit_too(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move attacks is attacked by the piece that moved as well."""
-    chases = isinstance(claim, Feature) and claim.name == "chases"
-    target = claim.pieces[0] if isinstance(claim, Feature) and chases else None
-    target = claim.target if isinstance(claim, merit.Threatens) else target
-    if target is None or not stands(scene.after, target):
+    match claim:
+        case merit.Threatens(target=Unit() as target) | Feature(name="chases", pieces=(target, *_)):
+            pass
+        case _:
+            return False
+    if not stands(scene.after, target):
         return False
     hit = target.square in scene.after.attacks(scene.landed)
     return hit and target.square not in scene.before.attacks(scene.move.from_square)
