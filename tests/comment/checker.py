@@ -753,6 +753,10 @@ def outnumbered(at: At, text: str) -> bool:
         for between in chess.SquareSet(chess.between(by, square)):
             board.remove_piece_at(between)
         attackers += 1
+    elif board.piece_type_at(by) == chess.PAWN:  # which opens the line behind it as it takes
+        board.remove_piece_at(by)
+        attackers = max(attackers, 1 + len(board.attackers(at.mover, square)))
+        board.set_piece_at(by, chess.Piece(chess.PAWN, at.mover))
     return by in board.attackers(at.mover, square) and attackers >= guards
 
 

@@ -32,7 +32,8 @@ ROUNDED = 0.01  # by which a value in the PGN differs from the one it was made o
 def sentences(text: str) -> list[str]:
     """The sentences of a text, without their full stops; what others wrote is before the value."""
     plain = re.sub(r"\[%.*?\]", "", text[max(0, text.rfind("[%eval ")) :]).strip()
-    parts = re.split(rf"(?<=[a-zO0-9#+!)%\]]){ABBREVIATION}\. (?=[A-Z0-9])|\.$", plain)
+    ends = r"(?:(?<=[a-zO0-9#+!)%\]])|(?<==[QRBN]))"  # a promotion, too
+    parts = re.split(rf"{ends}{ABBREVIATION}\. (?=[A-Z0-9])|\.$", plain)
     return [one for one in parts if one.strip()]
 
 
