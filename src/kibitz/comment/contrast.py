@@ -73,20 +73,20 @@ def _refuted(scene: Scene) -> Scene:
 
 def ends_apart(line: Scene, other: Scene) -> bool:
     """Whether the side whose moves these are ends with more material in the first line."""
-    ends = [outcomes.positions(scene)[-1] for scene in (line, other)]
+    ends = [scene.calm_boards[-1] for scene in (line, other)]
     return balance(ends[0], line.mover) > balance(ends[1], line.mover)
 
 
 def is_ahead_soon(line: Scene, other: Scene) -> bool:
     """Whether two moves later the side whose moves these are has more in the first line."""
-    soon = [outcomes.all_positions(scene)[: SOON + 1][-1] for scene in (line, other)]
+    soon = [scene.course_boards[: SOON + 1][-1] for scene in (line, other)]
     return balance(soon[0], line.mover) > balance(soon[1], line.mover)
 
 
 def _takes(scene: Scene, target: Unit) -> bool:
     """Whether the same is taken in another line by the same side, whatever comes of it."""
-    boards = outcomes.all_positions(scene)
-    moves = zip(boards[::2], outcomes.course(scene)[::2], strict=False)
+    boards = scene.course_boards
+    moves = zip(boards[::2], scene.course[::2], strict=False)
     return any(captured_by(board, move) == target for board, move in moves)
 
 
@@ -107,7 +107,7 @@ def same_reply(scene: Scene) -> list[Scene]:
             break
         line.append(move)
         board = played(board, move)
-        if len(line) == 1 and (force.gain(board) or 0) >= merit.LEAST:
+        if len(line) == 1 and (force.gain(board) or 0) >= force.LEAST:
             return []
     return [Scene(scene.instead.after, line[0], tuple(line[1:]), scene.analysis)] if line else []
 
@@ -138,13 +138,13 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
         return not falls_too(claim.target, scene) and (
             not scene.instead.reply or ends_apart(scene.other, scene.instead.other)
         )
-    end, other = outcomes.positions(scene.instead)[-1], not scene.mover
+    end, other = scene.instead.calm_boards[-1], not scene.mover
     match claim:
         case outcomes.ComesOut():
-            bad = outcomes.positions(scene.other)[-1]
+            bad = scene.other.calm_boards[-1]
             return balance(end, scene.mover) > balance(bad, scene.mover)
         case outcomes.OpensUp():
-            bad = outcomes.positions(scene.other)[-1]
+            bad = scene.other.calm_boards[-1]
             had, has = (exposure(board, scene.mover) for board in (end, bad))
             return had < has
         case outcomes.TradesQueens():
@@ -155,7 +155,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
             castles = any(
                 board.turn != other and board.is_castling(move)
                 for board, move in zip(
-                    outcomes.positions(scene.instead), outcomes.course(scene.instead), strict=False
+                    scene.instead.calm_boards, scene.instead.course, strict=False
                 )
             )
             return castles or end.has_castling_rights(scene.mover)
@@ -236,11 +236,11 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
         case outcomes.ComesOut():
             if claim.back and scene.takes_back and scene.instead.takes_back:
                 return False  # as either move does
-            ends = (outcomes.positions(line)[-1] for line in (scene.instead, _refuted(scene)))
+            ends = (line.calm_boards[-1] for line in (scene.instead, _refuted(scene)))
             best, made = (balance(board, scene.mover) for board in ends)
             return best > made
         case outcomes.Castles():
             return not outcomes.castled(scene)
         case outcomes.TradesQueens():
-            return bool(outcomes.positions(_refuted(scene))[-1].queens)
+            return bool(_refuted(scene).calm_boards[-1].queens)
     return not (leaves(claim) and _has(scene, claim))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, Analysis
 from kibitz.comment.judge import Evaluation
 
@@ -24,6 +25,8 @@ WORTH = {
     chess.KING: 99,
 }
 LONG = 7  # plies of a line that tells what becomes of a move
+LONGEST = 13  # plies of a line, the move itself included
+SHOWN = 7  # plies of it that are shown
 SHELTER = 2  # ranks before a king in which pawns shelter it
 RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
@@ -131,6 +134,36 @@ class Scene:
             return line
         look = self.analysis.deeper(played(board, *line), LAST_LOOK)
         return line if look is None else (*line, *look.line)
+
+    @cached_property
+    def course(self) -> tuple[chess.Move, ...]:
+        """The move and what is expected after it; where that ends early, a longer look goes on."""
+        return self.continued(self.before, (self.move, *self.follow))[:LONGEST]
+
+    @cached_property
+    def course_boards(self) -> tuple[chess.Board, ...]:
+        """The positions of that course, from before the move to its end."""
+        boards = [self.before]
+        for move in self.course:
+            boards.append(played(boards[-1], move))
+        return tuple(boards)
+
+    @cached_property
+    def calm_boards(self) -> tuple[chess.Board, ...]:
+        """The same, to the last position in which nothing hangs."""
+        boards = [*self.course_boards]
+        while len(boards) > 1 and not force.is_calm(boards[-1]):
+            boards.pop()
+        return tuple(boards)
+
+    def told(self, plies: int, most: int = SHOWN) -> str:
+        """The first moves after the move itself, as text; nothing where they are too many."""
+        moves = self.course[1:plies]
+        return self.after.variation_san(moves).replace(". ", ".") if 0 < plies <= most else ""
+
+    def choices_in(self, line: str) -> tuple[chess.Board, ...]:
+        """The positions of a printed line in which the other side is to move, but for the first."""
+        return self.course_boards[3 : len(line.split()) + 1 : 2]
 
     @cached_property
     def deeper(self) -> Scene:

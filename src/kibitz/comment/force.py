@@ -1,8 +1,8 @@
-"""What is won by force, by a search of material alone; it depends on the position only."""
+"""What is won by force, by searches of material and mates; it depends on the position only."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from threading import RLock
 from typing import TypeAlias
 
@@ -13,13 +13,17 @@ from kibitz.comment.tactics import FRAME, MATE, MOST_PLIES, UNKNOWN, force, mate
 from kibitz.position.board import Board
 from kibitz.position.exchange import taking_value
 from kibitz.position.moves import MAX_MOVES
-from kibitz.position.notation import absolute, relative
+from kibitz.position.notation import absolute, legal_codes, relative
 from kibitz.position.state import new_positions
+from kibitz.search.mate import MateSearch
 
 PLIES = 3  # searched in full before only captures are, checks not counted
 BUDGET = 150_000  # positions of one proof
 LONGEST_LINE = 9  # plies
 SURE_MATE = MATE - 7
+LEAST = 80  # centipawns that are called a gain
+MATE_BUDGET = 60_000  # positions
+LONGEST_MATE = 5  # moves
 
 Key: TypeAlias = tuple[int | bool | None, ...]
 
@@ -57,6 +61,65 @@ def loss_on(board: chess.Board, square: int) -> int:
     memory = _memory()
     with memory.lock:
         return int(taking_value(memory.record(board), square ^ flip, ours))
+
+
+def is_calm(board: chess.Board) -> bool:
+    """Whether the side to move wins nothing at once, and is not in check."""
+    won = gain(board)
+    return not board.is_check() and won is not None and won < LEAST
+
+
+# --- mates ----------------------------------------------------------------------------------------
+
+
+@lru_cache(1000)
+def _mate_in(fen: str, chess960: bool, longest: int) -> int | None:
+    """The shortest mate of the side to move, in moves; None if there is none so short."""
+    board = Board(fen, chess960=chess960)
+    search = MateSearch(board, legal_codes(board.position).tolist())
+    if not search.deepen(2 * longest - 1, MATE_BUDGET, lambda: False) or search.mate is None:
+        return None
+    return (search.mate.plies + 1) // 2
+
+
+def shortest_mate(board: chess.Board, longest: int = LONGEST_MATE) -> int | None:
+    """The shortest mate of the side to move, if the search for it comes to an end."""
+    return _mate_in(board.shredder_fen(), board.chess960, longest)
+
+
+def longest_defence(board: chess.Board, moves: int) -> int | None:
+    """After how many moves the side to move is mated; None if it is not within some."""
+    longest = 0
+    for reply in board.legal_moves:
+        mate = shortest_mate(_played(board, reply), moves)
+        if mate is None:
+            return None
+        longest = max(longest, mate)
+    return longest or None
+
+
+def mates(board: chess.Board, move: chess.Move) -> bool:
+    """Whether a move mates."""
+    return _played(board, move).is_checkmate()
+
+
+def mates_at_once(board: chess.Board) -> chess.Move | None:
+    """A move that mates."""
+    if shortest_mate(board, 1) is None:
+        return None
+    return next(
+        (move for move in board.legal_moves if board.gives_check(move) and mates(board, move)),
+        None,
+    )
+
+
+def _played(board: chess.Board, move: chess.Move) -> chess.Board:
+    after = board.copy(stack=False)
+    after.push(move)
+    return after
+
+
+# --- the search of material -----------------------------------------------------------------------
 
 
 def key_of(board: chess.Board) -> Key:

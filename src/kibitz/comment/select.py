@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
-from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.aftermath import aftermaths
 from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
@@ -32,12 +29,12 @@ from kibitz.comment.claims.ideas import (
     rescues,
     springs,
 )
-from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, merits, threatened
+from kibitz.comment.claims.merits import LEAST_THREAT, merits, threatened
 from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
-from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase, played
+from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.force import loss_on
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -65,9 +62,6 @@ SECOND = 0.2  # the same for what is said besides
 SOFT = 0.25  # the same of a refutation, or of the better move, that nothing else explains
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
-LASTING = 4  # positions
-SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
-EVEN = 0.06  # value, at most, of a position that is drawn for sure
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
@@ -75,14 +69,6 @@ FILES = ("TakesFile", "opens_file")
 WHY_ONLY = ("outnumbers",)  # reasons that are too common to be said of every move
 WINS_APART = 6  # plies between two claims that material is won by the same side
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
-# What depends on a search is proved again by a deeper one.
-JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove, outlook.BeatsNext)
-# What the end of a line leaves, which has to come whatever the other side chooses on the way.
-LATER = (
-    *(aftermath.DrivesOut, aftermath.LeavesPassed, aftermath.Invades, aftermath.Settles),
-    *(aftermath.Doubles, aftermath.GetsBishops, aftermath.GainsTime),
-    *(outcomes.OpensUp, outcomes.Runs, outcomes.Uncastles),
-)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
@@ -225,71 +211,12 @@ def is_unnamed(claim: Claim) -> bool:
 
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
-    """Whether a deeper search agrees, of a claim that depends on one."""
+    """Whether a deeper search agrees, of a claim that depends on one; of a motif that it pays."""
     if claim not in scene.memo:
-        scene.memo[claim] = _is_confirmed(claim, scene)
+        motif = isinstance(claim, MUST_PAY)
+        paid = motif and (pays_off(claim, scene.deeper) or swaps(claim, scene))
+        scene.memo[claim] = paid if motif else claim.is_kept(scene)
     return bool(scene.memo[claim])
-
-
-def _is_confirmed(claim: Claim, scene: Scene) -> bool:
-    if isinstance(claim, MUST_PAY):
-        return pays_off(claim, scene.deeper) or swaps(claim, scene)
-    if isinstance(claim, merit.Parries) and claim.target is not None:
-        pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
-        deep = scene.searched_with(LAST_LOOK if pawn else 1)
-        return deep is scene or fault.AvoidsLoss().proved(deep)
-    if isinstance(claim, merit.Threatens) and claim.target is not None:
-        return merit.threat_pays(claim, scene)
-    if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp)):
-        return claim.is_kept(scene)
-    if isinstance(claim, LATER):
-        return _comes_at_each_choice(claim, scene)
-    if isinstance(claim, outcomes.TradesQueens):
-        return all(
-            not played(scene.after, *line).queens
-            for line in scene.analysis.lines(scene.after, LAST_LOOK)
-        )
-    if isinstance(claim, outcomes.Draws):
-        look = scene.analysis.deeper(scene.after, LAST_LOOK)
-        return look is None or abs(look.value) < EVEN
-    if isinstance(claim, merit.Wins):
-        kept = lasts(scene.deeper) and stays_won(scene) and claim.falls(scene)
-        return kept and claim.proved(scene.deeper)
-    return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
-
-
-def _comes_at_each_choice(claim: Claim, scene: Scene) -> bool:
-    """Whether a long look at each choice of the other side leads to the same sort of thing."""
-    moves = outcomes.course(scene)[1:]
-    choices = (scene.after, *outcomes.choices_in(scene, vars(claim)["line"]))
-    others = (
-        replace(scene, follow=(*moves[: 2 * number], *line))
-        for number, board in enumerate(choices)
-        for line in scene.analysis.lines(board, LAST_LOOK)
-    )
-    return all(
-        any(type(one) is type(claim) for one in (*outcomes.outcomes(other), *aftermaths(other)))
-        for other in others
-    )
-
-
-def lasts(scene: Scene) -> bool:
-    """Whether what a move wins is there in the last four positions of the line that is expected."""
-    least = balance(scene.start, scene.mover) + 1
-    return scene.has is None or all(
-        balance(board, scene.mover) >= least for board in scene.boards[2:][-LASTING:]
-    )
-
-
-def stays_won(scene: Scene) -> bool:
-    """Whether a still deeper look keeps what a move wins, a small gain at that."""
-    if gain_of(scene) >= SMALL:
-        return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
-    last = scene.searched_with(LAST_LOOK)
-    if last is scene:
-        return True
-    had = balance(scene.start, scene.mover) + max(0, gain_of(scene) // 100 - 1)
-    return lasts(last) and merit.keeps_more(scene.after, scene, had, LAST_LOOK)
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
@@ -308,7 +235,7 @@ def is_sharp(scene: Scene) -> bool:
     """Whether a position is full of tactics, so that what is lasting matters little."""
     had, gain = scene.had, force.gain(scene.after)
     only = had is not None and had.second is not None and had.value - had.second >= GAP
-    return only or scene.after.is_check() or gain is None or gain >= merit.LEAST
+    return only or scene.after.is_check() or gain is None or gain >= force.LEAST
 
 
 def _was_said(claim: Claim, memory: Memory) -> bool:

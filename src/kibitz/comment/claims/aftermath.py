@@ -6,7 +6,7 @@ and, where nothing is at stake, time won, passed pawns, places of pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,17 +16,10 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, LEAST_THREAT, gone, listed
-from kibitz.comment.claims.outcomes import (
-    SHOWN,
-    all_positions,
-    choices_in,
-    course,
-    positions,
-    reference,
-    told,
-)
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
+from kibitz.comment.claims.outcomes import Left, reference
 from kibitz.comment.facts import (
+    SHOWN,
     WORTH,
     Scene,
     Unit,
@@ -72,11 +65,11 @@ class PicksUp(Claim):
         """Whether long looks take it, too, at each choice, where the move does not do so itself."""
         if self.target.kind == chess.PAWN and scene.captured == self.target:
             forced = force.gain(scene.before, scene.move)
-            if forced is not None and forced < LEAST:
+            if forced is not None and forced < force.LEAST:
                 return False  # it may be made up for at once
         if not self.line:
             return True
-        there = (board for board in choices_in(scene, self.line) if stands(board, self.target))
+        there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
         return all(
             self._falls(board, line)
             for board in (scene.after, *there)
@@ -93,7 +86,7 @@ class PicksUp(Claim):
 
 def picked_up(scene: Scene) -> list[PicksUp]:
     """What the mover takes in the line: the largest, and of equals the first."""
-    boards, moves, white = all_positions(scene), course(scene), scene.mover
+    boards, moves, white = scene.course_boards, scene.course, scene.mover
     back = scene.takes_back
     had, found = reference(scene)[1] if back else balance(scene.before, white), list[PicksUp]()
     for plies in range(0, min(SHOWN, len(boards) - 2), 2):
@@ -116,7 +109,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         if theirs is None or own is None or listed(theirs - own) != (took.kind,):
             continue
         at_once = end <= AT_ONCE and not plies  # which needs no line
-        line = "" if at_once else told(scene, end)
+        line = "" if at_once else scene.told(end)
         if line or at_once:
             found.append(PicksUp(took, listed(own - theirs), line))
     return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
@@ -160,30 +153,30 @@ class Queens(Claim):
 
 def queened(scene: Scene) -> list[Queens]:
     """The first promotion of the mover in the line, after the move itself."""
-    moves = course(scene)
+    moves = scene.course
     for plies in range(2, min(SHOWN, len(moves)), 2):
         if moves[plies].promotion:
             taken = [move.to_square for move in moves[plies + 1 : plies + 2]]
             kept = taken not in ([], [moves[plies].to_square])
-            return [Queens(told(scene, plies + 1))] if kept else []
+            return [Queens(scene.told(plies + 1))] if kept else []
     return []
 
 
 @dataclass(frozen=True)
-class GainsTime(Claim):
+class GainsTime(Left):
     """A later move of the line attacks a piece that has to leave then."""
 
     piece: Unit  # where it is attacked
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """The attacker is safe and worth less, or nothing guards the piece, and it goes away."""
-        return self in gained_time(scene)
+        return gained_time(scene)
 
 
 def gained_time(scene: Scene) -> list[GainsTime]:
     """The first piece of the other side that the line drives away, after the move itself."""
-    boards, moves = positions(scene), course(scene)
+    boards, moves = scene.calm_boards, scene.course
     for plies in range(2, min(len(boards) - 2, LATEST + 1), 2):
         move, leaves = moves[plies : plies + 2]
         before, board = boards[plies : plies + 2]
@@ -204,20 +197,20 @@ def gained_time(scene: Scene) -> list[GainsTime]:
             and by.kind != chess.KING
             and not is_unsafe(board, by.square)
         ):
-            return [GainsTime(target, told(scene, plies + 1))]
+            return [GainsTime(target, scene.told(plies + 1))]
     return []
 
 
 @dataclass(frozen=True)
-class LeavesPassed(Claim):
+class LeavesPassed(Left):
     """The line ends without queens, with a passed pawn of the mover far up that is new."""
 
     pawn: Unit
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """It is passed in the last positions, was on no such file before, and is not attacked."""
-        return self in left_passed(scene)
+        return left_passed(scene)
 
 
 def left_passed(scene: Scene) -> list[LeavesPassed]:
@@ -234,8 +227,8 @@ def left_passed(scene: Scene) -> list[LeavesPassed]:
 
     return [
         LeavesPassed(pawn, line)
-        for pawn in units(positions(scene)[-1], white)
-        if not positions(scene)[-1].queens
+        for pawn in units(scene.calm_boards[-1], white)
+        if not scene.calm_boards[-1].queens
         and pawn.kind == chess.PAWN
         and pawn.square & 7 not in had
         and _rank(pawn) >= FAR_UP
@@ -253,20 +246,20 @@ def _passed_files(board: chess.Board, white: bool) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Invades(Claim):
+class Invades(Left):
     """A rook of the mover comes to its seventh rank in the line, and stays there."""
 
     square: int
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """None stood there before; pawns on that rank or the king behind it are its aim."""
-        return self in invaded(scene)
+        return invaded(scene)
 
 
 def invaded(scene: Scene) -> list[Invades]:
     """The squares on which rooks stand on the seventh rank at the end of the line."""
-    white, end = scene.mover, positions(scene)[-1]
+    white, end = scene.mover, scene.calm_boards[-1]
     rank, last = (chess.BB_RANK_7, chess.BB_RANK_8) if white else (chess.BB_RANK_2, chess.BB_RANK_1)
     aims = end.pieces_mask(chess.PAWN, not white) & rank
     aims |= end.pieces_mask(chess.KING, not white) & last
@@ -282,20 +275,20 @@ def invaded(scene: Scene) -> list[Invades]:
 
 
 @dataclass(frozen=True)
-class DrivesOut(Claim):
+class DrivesOut(Left):
     """The line drives the other king from home, with queens on the board."""
 
     square: int  # where it stands in the end
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """It stood on its first two ranks, is further out in the last positions, and more open."""
-        return self in driven_out(scene)
+        return driven_out(scene)
 
 
 def driven_out(scene: Scene) -> list[DrivesOut]:
     """The square on which the other king ends, if it had to leave home."""
-    other, end = not scene.mover, positions(scene)[-1]
+    other, end = not scene.mover, scene.calm_boards[-1]
     king = end.king(other)
     assert king is not None
 
@@ -305,7 +298,7 @@ def driven_out(scene: Scene) -> list[DrivesOut]:
     opened = exposure(end, other) > exposure(scene.before, other)
     if not opened or _from_home(scene.before, other) >= OUT:
         return []
-    boards = positions(scene)
+    boards = scene.calm_boards
     leaves = (last for last, board in pairwise(boards) if is_out(board) and not is_out(last))
     if not all(board.is_check() for board in leaves):
         return []
@@ -319,20 +312,20 @@ def _from_home(board: chess.Board, white: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Settles(Claim):
+class Settles(Left):
     """A later move of the line brings a knight to an outpost far up."""
 
     square: int
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """The square was no outpost before, no pawn can drive it away, and there it stays."""
-        return self in settled(scene)
+        return settled(scene)
 
 
 def settled(scene: Scene) -> list[Settles]:
     """The outposts on which knights of the mover stand at the end of the line and not before."""
-    white, end = scene.mover, positions(scene)[-1]
+    white, end = scene.mover, scene.calm_boards[-1]
     knight = chess.Piece(chess.KNIGHT, white)
 
     def stays(square: int) -> Callable[[chess.Board], bool]:
@@ -350,14 +343,14 @@ def settled(scene: Scene) -> list[Settles]:
 
 
 @dataclass(frozen=True)
-class GetsBishops(Claim):
+class GetsBishops(Left):
     """The line leaves only the mover with both bishops."""
 
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """It was not so before, is so after a trade at once, and to the end of an even line."""
-        return self in bishops_got(scene)
+        return bishops_got(scene)
 
 
 def bishops_got(scene: Scene) -> list[GetsBishops]:
@@ -366,24 +359,24 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
     def alone(board: chess.Board) -> bool:
         return has_bishop_pair(board, scene.mover) and not has_bishop_pair(board, not scene.mover)
 
-    uneven = balance(scene.before, scene.mover) != balance(positions(scene)[-1], scene.mover)
+    uneven = balance(scene.before, scene.mover) != balance(scene.calm_boards[-1], scene.mover)
     if alone(scene.before) or uneven:
         return []
-    if not any(map(alone, positions(scene)[1 : TRADE + 1])):
+    if not any(map(alone, scene.calm_boards[1 : TRADE + 1])):
         return []
     return [GetsBishops(line) for line in _since(scene, alone)]
 
 
 @dataclass(frozen=True)
-class Doubles(Claim):
+class Doubles(Left):
     """A trade at once leaves the other side with doubled pawns."""
 
     file: int
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """They were not before, are so whatever takes back, and to the end of the line."""
-        return self in doubled(scene)
+        return doubled(scene)
 
 
 def _doubled_by(board: chess.Board, move: chess.Move) -> set[int]:
@@ -395,9 +388,9 @@ def _doubled_by(board: chess.Board, move: chess.Move) -> set[int]:
 
 def doubled(scene: Scene) -> list[Doubles]:
     """The files on which the other side has doubled pawns after a trade, and had none before."""
-    boards, other = positions(scene)[: TRADE + 1], not scene.mover
+    boards, other = scene.calm_boards[: TRADE + 1], not scene.mover
     had = doubled_files(scene.after, other)
-    answers = zip(boards[1:-1:2], course(scene)[1::2], strict=False)
+    answers = zip(boards[1:-1:2], scene.course[1::2], strict=False)
     files = {file for board, move in answers for file in _doubled_by(board, move)} - had
 
     def stays(file: int) -> Callable[[chess.Board], bool]:
@@ -410,12 +403,12 @@ def doubled(scene: Scene) -> list[Doubles]:
 
 def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
     """The moves after which something holds to the end of the line, if it begins soon enough."""
-    boards = positions(scene)
+    boards = scene.calm_boards
     plies = len(boards)
     while plies > 1 and holds(boards[plies - 1]):
         plies -= 1
     if plies <= SHOWN and plies <= len(boards) - LASTS:
-        yield told(scene, plies)
+        yield scene.told(plies)
 
 
 FINDERS = (

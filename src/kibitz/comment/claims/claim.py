@@ -19,6 +19,18 @@ class Claim(ABC):
     def proved(self, scene: Scene) -> bool:
         """Whether it is true."""
 
+    def is_kept(self, scene: Scene) -> bool:  # noqa: ARG002
+        """Whether longer looks bear it out, where it depends on a search."""
+        return True
+
+
+class Judged(Claim):
+    """Something that a search says; a deeper one has to say it, too."""
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether it does."""
+        return self.proved(scene.deeper)
+
 
 class Weights(NamedTuple):
     """How much a claim matters to each level; below LEAST of select.py it is not said."""

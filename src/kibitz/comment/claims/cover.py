@@ -13,7 +13,6 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, is_between, stands
-from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.facts import Scene, Unit, balance, captured_by, unit
 
 SOON = 4  # plies after the reply within which something falls
@@ -93,7 +92,7 @@ def _falls(scene: Scene) -> Iterator[Fall]:
             continue
         kept = moves[plies + 1 : plies + 2] and moves[plies + 1].to_square != target.square
         ends_lower = balance(answer.boards[-1], scene.mover) < balance(scene.before, scene.mover)
-        lost = target.worth > by.worth or force.loss_on(board, target.square) >= LEAST
+        lost = target.worth > by.worth or force.loss_on(board, target.square) >= force.LEAST
         if lost or (kept and ends_lower and target.kind > chess.PAWN):
             yield Fall(plies, by, target)
 

@@ -13,8 +13,6 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Weights, passed
 from kibitz.comment.claims.features import Feature, Finder
-from kibitz.comment.claims.merits import LEAST
-from kibitz.comment.claims.outcomes import course
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import Scene, Unit, ahead, balance, is_passed, phase, played, unit, units
 from kibitz.comment.judge import BETTER, WON
@@ -70,10 +68,10 @@ def zugzwang(scene: Scene) -> Iterator[Feature]:
     if scene.has is not None and scene.has.value > -BETTER:
         return
     threat = force.gain(rest)
-    if threat is None or threat >= LEAST or mutual_zugzwang_in(scene, rest):
+    if threat is None or threat >= force.LEAST or mutual_zugzwang_in(scene, rest):
         return
     gains = (force.gain(board, move) for move in board.legal_moves)
-    if all(gain is not None and gain <= -LEAST for gain in gains):
+    if all(gain is not None and gain <= -force.LEAST for gain in gains):
         yield Feature(zugzwang, not scene.mover)
 
 
@@ -176,7 +174,7 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
     if scene.has is None or scene.has.value > -WON:
         return
     look = scene.analysis.deeper(board, LAST_LOOK)
-    runs = (move.promotion for move in course(scene)[2::2])
+    runs = (move.promotion for move in scene.course[2::2])
     if look is not None and look.value <= -WON and any(runs):
         yield Feature(breakthrough, white, (scene.piece,))
 
@@ -224,7 +222,7 @@ def philidor(scene: Scene) -> Iterator[Feature]:
     """
     if _is_philidor(scene.after, scene.mover) and not _is_philidor(scene.before, scene.mover):
         gain = force.gain(scene.after)
-        if gain is not None and gain < LEAST:
+        if gain is not None and gain < force.LEAST:
             yield Feature(philidor, scene.mover, (scene.piece,))
 
 
@@ -302,7 +300,7 @@ def lucena(scene: Scene) -> Iterator[Feature]:
     if not _is_lucena(scene.after, scene.mover) or _is_lucena(scene.before, scene.mover):
         return
     look, gain = scene.analysis.deeper(scene.after), force.gain(scene.after)
-    if gain is not None and gain < LEAST and (look is None or look.value <= -WON):
+    if gain is not None and gain < force.LEAST and (look is None or look.value <= -WON):
         yield Feature(lucena, scene.mover, (scene.piece,))
 
 

@@ -14,13 +14,10 @@ from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
-    LEAST,
     LEAST_THREAT,
-    LONG_ENOUGH,
-    LONGEST_MATE,
     MateIn,
     Wins,
-    shortest_mate,
+    loses_nothing,
 )
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
@@ -46,7 +43,7 @@ class EnPrise(Claim):
         """
         board = scene.after
         took = WORTH_OF[scene.captured.kind] if scene.captured else 0
-        least = max(LEAST, WORTH_OF[self.piece.kind] - CENTIPAWNS[chess.PAWN])
+        least = max(force.LEAST, WORTH_OF[self.piece.kind] - CENTIPAWNS[chess.PAWN])
         return (
             self.piece == scene.piece
             and self.reply.move in board.legal_moves
@@ -83,7 +80,7 @@ class Abandons(Claim):
             and self.reply.move in scene.after.legal_moves
             and captured_by(scene.after, self.reply.move) == self.target
             and force.loss_on(scene.before, square) == 0
-            and force.loss_on(scene.after, square) >= LEAST
+            and force.loss_on(scene.after, square) >= force.LEAST
         )
 
 
@@ -125,7 +122,7 @@ class AllowsMate(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The reply begins a mate in so many moves, and the search for mates knows none shorter."""
-        if shortest_mate(scene.after) not in (None, self.moves):
+        if force.shortest_mate(scene.after) not in (None, self.moves):
             return False
         if self.moves == 1:
             return played(scene.after, self.reply.move).is_checkmate()
@@ -220,12 +217,7 @@ class AvoidsLoss(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Neither in the engine's line nor by force, and not while the game is being lost."""
-        if scene.has is not None and scene.has.value >= BETTER:
-            return False
-        had = balance(scene.before, scene.mover)
-        gain = force.gain(scene.after)
-        enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
-        return enough and all(balance(board, scene.mover) >= had for board in scene.boards[-2:])
+        return loses_nothing(scene)
 
 
 @dataclass(frozen=True)
@@ -263,7 +255,7 @@ class MissesMate(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The shortest one, which the move made does not begin."""
-        if scene.after.is_checkmate() or shortest_mate(scene.before) != self.moves:
+        if scene.after.is_checkmate() or force.shortest_mate(scene.before) != self.moves:
             return False
         first = Scene(scene.before, self.step.move, (), scene.analysis)
         if self.moves == 1:
@@ -364,8 +356,8 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     assert scene.reply is not None
     reply = step(scene.after, scene.reply)
     mate = scene.has.mate if scene.has else None
-    if mate is not None and 0 < mate <= LONGEST_MATE:
-        yield AllowsMate(shortest_mate(scene.after) or mate, reply)
+    if mate is not None and 0 < mate <= force.LONGEST_MATE:
+        yield AllowsMate(force.shortest_mate(scene.after) or mate, reply)
     target = captured_by(scene.after, scene.reply)
     if target is not None:
         yield EnPrise(scene.piece, reply)
@@ -398,8 +390,8 @@ def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
         return []
     best = step(scene.before, scene.had.line[0])
     claims: list[Claim] = []
-    if scene.had.mate is not None and 0 < scene.had.mate <= LONGEST_MATE:
-        shortest = shortest_mate(scene.before)
+    if scene.had.mate is not None and 0 < scene.had.mate <= force.LONGEST_MATE:
+        shortest = force.shortest_mate(scene.before)
         claims = [MissesMate(shortest, best)] if shortest else []
     claims = [claim for claim in claims if claim.proved(scene)]
     return claims or [claim for claim in [Better(best, why)] if claim.proved(scene)]

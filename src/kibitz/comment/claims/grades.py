@@ -12,7 +12,6 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Weights
-from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.claims.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
 from kibitz.comment.facts import Scene, is_passed
@@ -151,7 +150,7 @@ def _is_obvious(scene: Scene) -> bool:
     before, move = scene.before, scene.move
     if before.is_check() and before.legal_moves.count() <= FEW:
         return True
-    if scene.captured is not None and force.loss_on(before, scene.captured.square) >= LEAST:
+    if scene.captured is not None and force.loss_on(before, scene.captured.square) >= force.LEAST:
         return True
     if scene.had is not None and not -WON < scene.had.value < DECIDED:
         return True
@@ -162,7 +161,7 @@ def _is_obvious(scene: Scene) -> bool:
     if passed and rank >= NEAR and not scene.captured:
         return True
     mover = before.piece_type_at(move.from_square)
-    return mover != chess.KING and force.loss_on(before, move.from_square) >= LEAST
+    return mover != chess.KING and force.loss_on(before, move.from_square) >= force.LEAST
 
 
 WEIGHTS: dict[type[Claim], Weights] = {OnlyGood: Weights(0.4, 0.55, 0.55)}

@@ -19,12 +19,9 @@ from kibitz.comment.claims.features import MINOR, Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
-    LEAST,
     LEAST_THREAT,
-    LONGEST_MATE,
     gain_of,
     is_borne_out,
-    longest_defence,
 )
 from kibitz.comment.claims.outcomes import Draws, drawn
 from kibitz.comment.claims.structure import fixed_pawns, near_king
@@ -126,10 +123,14 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
         for legal_move in before.legal_moves
     ):
         return
-    if mate is not None and -LONGEST_MATE <= mate < 0 and longest_defence(scene.after, -mate):
+    if (
+        mate is not None
+        and -force.LONGEST_MATE <= mate < 0
+        and force.longest_defence(scene.after, -mate)
+    ):
         yield Feature(quiet_killer, scene.mover, counts=(1,))
         return
-    hangs = force.loss_on(before, scene.move.from_square) >= LEAST
+    hangs = force.loss_on(before, scene.move.from_square) >= force.LEAST
     if gain_of(scene) >= PIECE and not hangs and is_borne_out(scene):
         yield Feature(quiet_killer, scene.mover, counts=(0,))
 
@@ -270,7 +271,7 @@ def _wins_anyway(board: chess.Board, taker: chess.Move, reply: chess.Move) -> bo
 
 def _takers(board: chess.Board, piece: Unit) -> list[chess.Move]:
     """The captures of what would be lost if only what happens on its square counted."""
-    if piece.kind == chess.KING or force.loss_on(board, piece.square) < LEAST:
+    if piece.kind == chess.KING or force.loss_on(board, piece.square) < force.LEAST:
         return []
     return list(board.generate_legal_captures(to_mask=chess.BB_SQUARES[piece.square]))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Claim, Step, Weights, passed, stands, step
+from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims.claim import Claim, Judged, Step, Weights, passed, stands, step
 from kibitz.comment.facts import (
     RECENT,
     WORTH,
@@ -26,32 +26,13 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.force import SURE_MATE
-from kibitz.comment.judge import is_hard_to_find, is_only_move
-from kibitz.position.board import Board
-from kibitz.position.notation import legal_codes
-from kibitz.search.mate import MateSearch
+from kibitz.comment.judge import BETTER, is_hard_to_find, is_only_move
 
-LEAST = 80  # centipawns that are called a gain
 LEAST_THREAT = 180
+LASTING = 4  # positions
+SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
 LONG_ENOUGH = 3  # plies of an expected line that tells anything
-MATE_BUDGET = 60_000  # positions
-LONGEST_MATE = 5  # moves
 FEW = 2  # moves of a mate that is threatened
-
-
-@lru_cache(1000)
-def mate_in(fen: str, chess960: bool, longest: int) -> int | None:
-    """The shortest mate of the side to move, in moves; None if there is none so short."""
-    board = Board(fen, chess960=chess960)
-    search = MateSearch(board, legal_codes(board.position).tolist())
-    if not search.deepen(2 * longest - 1, MATE_BUDGET, lambda: False) or search.mate is None:
-        return None
-    return (search.mate.plies + 1) // 2
-
-
-def shortest_mate(board: chess.Board, longest: int = LONGEST_MATE) -> int | None:
-    """The shortest mate of the side to move, if the search for it comes to an end."""
-    return mate_in(board.shredder_fen(), board.chess960, longest)
 
 
 # --- what a move does -----------------------------------------------------------------------------
@@ -71,7 +52,12 @@ class Wins(Claim):
         if not self.won:
             return gain_of(scene) >= LEAST_THREAT
         plain = len(self.won) <= 2 and len(self.lost) <= 1
-        return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
+        return plain and gain_of(scene) >= force.LEAST and exchanged(scene) == (self.won, self.lost)
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a deeper search has it too, and a still deeper one of little, for good."""
+        lasting = lasts(scene.deeper) and stays_won(scene) and self.falls(scene)
+        return lasting and self.proved(scene.deeper)
 
     def falls(self, scene: Scene) -> bool:
         """Whether deeper searches, too, expect the named pieces to fall, and not others.
@@ -92,6 +78,35 @@ class Wins(Claim):
         if self.lost and self.lost == listed(own - theirs) and more:
             return False
         return not Counter(self.won) - theirs
+
+
+def lasts(scene: Scene) -> bool:
+    """Whether what a move wins is there in the last four positions of the line that is expected."""
+    least = balance(scene.start, scene.mover) + 1
+    return scene.has is None or all(
+        balance(board, scene.mover) >= least for board in scene.boards[2:][-LASTING:]
+    )
+
+
+def stays_won(scene: Scene) -> bool:
+    """Whether a still deeper look keeps what a move wins, a small gain at that."""
+    if gain_of(scene) >= SMALL:
+        return keeps_more(scene.after, scene, balance(scene.start, scene.mover))
+    last = scene.searched_with(LAST_LOOK)
+    if last is scene:
+        return True
+    had = balance(scene.start, scene.mover) + max(0, gain_of(scene) // 100 - 1)
+    return lasts(last) and keeps_more(scene.after, scene, had, LAST_LOOK)
+
+
+def loses_nothing(scene: Scene) -> bool:
+    """Whether the mover keeps its material by force and in the line, and is not losing."""
+    if scene.has is not None and scene.has.value >= BETTER:
+        return False
+    had = balance(scene.before, scene.mover)
+    gain = force.gain(scene.after)
+    enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < force.LEAST
+    return enough and all(balance(board, scene.mover) >= had for board in scene.boards[-2:])
 
 
 def _as_minor(kind: int) -> int:
@@ -186,7 +201,7 @@ def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] |
 
 
 @dataclass(frozen=True)
-class Nets(Claim):
+class Nets(Judged):
     """Material is won in the end, by the engine's line, without being forced move by move."""
 
     won: tuple[int, ...]
@@ -204,7 +219,7 @@ class Nets(Claim):
             return False
         return (
             all(balance(board, white) >= least for board in scene.boards[-3:])
-            and hangs < LEAST
+            and hangs < force.LEAST
             and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
             and len(self.won) <= 2
             and balance(end, white) >= least + 2  # less may come back
@@ -240,18 +255,7 @@ class MateIn(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Every reply allows mate in so many moves at most, and one of them no sooner."""
-        return longest_defence(scene.after, self.moves) == self.moves
-
-
-def longest_defence(board: chess.Board, moves: int) -> int | None:
-    """After how many moves the side to move is mated; None if it is not within some."""
-    longest = 0
-    for reply in board.legal_moves:
-        mate = shortest_mate(played(board, reply), moves)
-        if mate is None:
-            return None
-        longest = max(longest, mate)
-    return longest or None
+        return force.longest_defence(scene.after, self.moves) == self.moves
 
 
 @dataclass(frozen=True)
@@ -267,13 +271,17 @@ class Threatens(Claim):
         if board is None or self.step.move not in board.legal_moves:
             return False
         if self.target is None:
-            return _mates(board, self.step.move) and not mates_at_once(scene.before)
+            return force.mates(board, self.step.move) and not force.mates_at_once(scene.before)
         return (
             captured_by(board, self.step.move) == self.target
             and not self._waited(scene)
             and stands(board, self.target)
-            and LEAST <= threatened(self, scene) < SURE_MATE
+            and force.LEAST <= threatened(self, scene) < SURE_MATE
         )
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a deeper search of what is threatened keeps something of what it takes."""
+        return self.target is None or threat_pays(self, scene)
 
     def _waited(self, scene: Scene) -> bool:
         """Whether the same capture was there before, and only had to wait for a check."""
@@ -335,20 +343,6 @@ def _retaken(board: chess.Board, white: bool) -> int:
     return 0 if gain is None or abs(gain) > SURE_MATE else gain // 100
 
 
-def _mates(board: chess.Board, move: chess.Move) -> bool:
-    return played(board, move).is_checkmate()
-
-
-def mates_at_once(board: chess.Board) -> chess.Move | None:
-    """A move that mates."""
-    if shortest_mate(board, 1) is None:
-        return None
-    return next(
-        (move for move in board.legal_moves if board.gives_check(move) and _mates(board, move)),
-        None,
-    )
-
-
 @dataclass(frozen=True)
 class ThreatensMate(Claim):
     """The mover would force mate in a few moves if the other side passed."""
@@ -358,9 +352,9 @@ class ThreatensMate(Claim):
     def proved(self, scene: Scene) -> bool:
         """By the search for mates; in the position before, the mover had no such mate."""
         board = passed(scene.after)
-        if board is None or shortest_mate(board, self.moves) != self.moves:
+        if board is None or force.shortest_mate(board, self.moves) != self.moves:
             return False
-        return shortest_mate(scene.before, self.moves) is None
+        return force.shortest_mate(scene.before, self.moves) is None
 
 
 @dataclass(frozen=True)
@@ -381,15 +375,22 @@ class Parries(Claim):
         if scene.after.is_check() and not self._is_gone(scene):
             return False
         if self.target is None:
-            return _mates(board, self.step.move) and mates_at_once(scene.after) is None
+            return force.mates(board, self.step.move) and force.mates_at_once(scene.after) is None
         gain, now = force.gain(board, self.step.move), force.gain(scene.after)
         return (
             captured_by(board, self.step.move) == self.target
             and gain is not None
             and now is not None
             and gain >= LEAST_THREAT
-            and now < LEAST
+            and now < force.LEAST
         )
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether nothing else is lost for it; a pawn is easily given up, and looked at longer."""
+        if self.target is None:
+            return True
+        deep = scene.searched_with(LAST_LOOK if self.target.kind == chess.PAWN else 1)
+        return deep is scene or loses_nothing(deep)
 
     def _is_gone(self, scene: Scene) -> bool:
         """Whether the threat is none any more after the reply to a check, if the mover passed."""
@@ -398,13 +399,13 @@ class Parries(Claim):
         if board is None or scene.boards[2].is_check() or move not in board.legal_moves:
             return board is not None
         if self.target is None:
-            return not _mates(board, move)
+            return not force.mates(board, move)
         gain = force.gain(board, move)
-        return gain is not None and gain < LEAST
+        return gain is not None and gain < force.LEAST
 
 
 @dataclass(frozen=True)
-class OnlyMove(Claim):
+class OnlyMove(Judged):
     """All other moves are mistakes."""
 
     hard: bool  # and it does not look like the best move
@@ -435,11 +436,11 @@ def merits(scene: Scene) -> list[Claim]:
 
 def _merits(scene: Scene) -> Iterator[Claim]:
     mate = scene.has.mate if scene.has else None
-    if mate is not None and -LONGEST_MATE <= mate < 0:
-        longest = longest_defence(scene.after, -mate)
+    if mate is not None and -force.LONGEST_MATE <= mate < 0:
+        longest = force.longest_defence(scene.after, -mate)
         if longest:
             yield MateIn(longest)
-    if gain_of(scene) >= LEAST:
+    if gain_of(scene) >= force.LEAST:
         exchange = exchanged(scene)
         if exchange is not None and exchange[0]:
             yield Wins(*exchange)
@@ -467,7 +468,7 @@ def _threats(scene: Scene) -> Iterator[Claim]:
     for board in (passed(scene.after), passed(scene.before)):
         if board is None:
             continue
-        mating = mates_at_once(board)
+        mating = force.mates_at_once(board)
         best = mating or force.best(board)
         if best is None:
             continue

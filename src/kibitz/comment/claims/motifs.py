@@ -344,7 +344,7 @@ def pays(scene: Scene, whole: bool = False) -> bool:
     mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
     if mates or (gain is not None and gain > SURE_MATE):
         return True
-    if gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS):
+    if gain_of(scene) >= force.LEAST and is_borne_out(scene, PAYS):
         return True
     return not whole and gain is not None and gain >= LEAST_THREAT and _wins_back(scene)
 
@@ -380,7 +380,7 @@ def _is_carried_out(claim: Claim, scene: Scene) -> bool:
     end, least = longer.boards[-1], balance(scene.before, scene.mover) + PAYS
     hangs = force.gain(end) if end.turn != scene.mover else 0
     kept = all(balance(board, scene.mover) >= least for board in longer.boards[-2:])
-    return kept and hangs is not None and hangs < merit.LEAST
+    return kept and hangs is not None and hangs < force.LEAST
 
 
 def falls_next(claim: Claim, scene: Scene) -> bool:

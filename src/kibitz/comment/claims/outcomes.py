@@ -6,9 +6,10 @@ What is said holds at the end of the line, where nothing hangs any more.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import chess
 
@@ -18,13 +19,13 @@ from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.features import MINOR, Kinds
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
-    LEAST,
     MateIn,
     gone,
     keeps_more,
     listed,
 )
 from kibitz.comment.facts import (
+    SHOWN,
     Scene,
     Unit,
     balance,
@@ -36,8 +37,6 @@ from kibitz.comment.facts import (
 )
 from kibitz.comment.judge import WON
 
-LONGEST = 13  # plies of a line, the move itself included
-SHOWN = 7  # plies of it that are shown
 FAR = 9  # plies that are shown where they lead to as much as this
 FAR_GAIN = 3  # pawns' worth
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
@@ -45,52 +44,30 @@ SOON = 4  # plies of it within which a side castles soon
 MORE_OPEN = 2  # pawns missing before a king more than before the other
 NEARLY = 2  # squares that a pawn that runs has left to go
 SPARE = 20  # centipawns that a search of captures may be below what a line wins
+EVEN = 0.06  # value, at most, of a position that is drawn for sure
 PERPETUAL = 3  # checks in a row that end where they began, at least
 
 
-def course(scene: Scene) -> tuple[chess.Move, ...]:
-    """The move and what is expected after it; where that ends early, a longer look goes on."""
-    if "course" not in scene.memo:
-        line = scene.continued(scene.before, (scene.move, *scene.follow))
-        scene.memo["course"] = line[:LONGEST]
-    moves: tuple[chess.Move, ...] = scene.memo["course"]
-    return moves
+class Left(Claim):
+    """What a line leaves, which has to come whatever the other side chooses on the way."""
 
+    line: str
 
-def positions(scene: Scene) -> list[chess.Board]:
-    """The positions of that course, from before the move to the last in which nothing hangs."""
-    if "positions" not in scene.memo:
-        boards = all_positions(scene)
-        while len(boards) > 1 and not _is_calm(boards[-1]):
-            boards.pop()
-        scene.memo["positions"] = boards
-    calm: list[chess.Board] = scene.memo["positions"]
-    return calm
+    @abstractmethod
+    def found(self, scene: Scene) -> Sequence[Claim]:
+        """All of this sort that the line of a move leaves."""
 
+    def proved(self, scene: Scene) -> bool:
+        """The line leaves it."""
+        return self in self.found(scene)
 
-def all_positions(scene: Scene) -> list[chess.Board]:
-    """The positions of that course, from before the move to its end."""
-    boards = [scene.before]
-    for move in course(scene):
-        boards.append(played(boards[-1], move))
-    return boards
-
-
-def _is_calm(board: chess.Board) -> bool:
-    """Whether the side to move wins nothing at once, and is not in check."""
-    gain = force.gain(board)
-    return not board.is_check() and gain is not None and gain < LEAST
-
-
-def told(scene: Scene, plies: int, most: int = SHOWN) -> str:
-    """The first moves after the move itself, as text; nothing where they are too many."""
-    moves = course(scene)[1:plies]
-    return scene.after.variation_san(moves).replace(". ", ".") if 0 < plies <= most else ""
-
-
-def choices_in(scene: Scene, line: str) -> list[chess.Board]:
-    """The positions of a printed line in which the other side is to move, but for the first."""
-    return all_positions(scene)[3 : len(line.split()) + 1 : 2]
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether long looks at each choice of the other side leave the same sort of thing."""
+        return all(
+            self.found(replace(scene, follow=(*scene.course[1 : 2 * number + 1], *expected)))
+            for number, board in enumerate((scene.after, *scene.choices_in(self.line)))
+            for expected in scene.analysis.lines(board, LAST_LOOK)
+        )
 
 
 # --- material -------------------------------------------------------------------------------------
@@ -125,7 +102,7 @@ class ComesOut(Claim):
         had = had if self.back else max(had, balance(scene.start, scene.mover))
         return all(
             keeps_more(board, scene, had, LAST_LOOK) and self._falls(scene, board)
-            for board in (scene.after, *choices_in(scene, self.line))
+            for board in (scene.after, *scene.choices_in(self.line))
         )
 
     def _falls(self, scene: Scene, board: chess.Board) -> bool:
@@ -138,7 +115,7 @@ class ComesOut(Claim):
 
 def outcome(scene: Scene) -> list[ComesOut]:
     """What the line wins, if it does; what only makes up for a recent loss wins back."""
-    boards, white = positions(scene), scene.mover
+    boards, white = scene.calm_boards, scene.mover
     base, had = reference(scene)
     gains = [balance(board, white) - had for board in boards]
     if len(boards) < 4 or gains[-1] < 1:
@@ -147,13 +124,13 @@ def outcome(scene: Scene) -> list[ComesOut]:
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1):
         return []
-    line = told(scene, plies, FAR)
+    line = scene.told(plies, FAR)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
         common = theirs & own
         won, lost = _without_trade(listed(theirs - common), listed(own - common))
         worth = sum(CENTIPAWNS[k] for k in won) - sum(CENTIPAWNS[k] for k in lost)
-        own_moves = [*zip(boards[:plies], course(scene), strict=False)][::2]
+        own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
         taken = {captured_by(board, move) for board, move in own_moves}
         seen = set(won) <= {piece.kind for piece in taken if piece is not None}
         if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
@@ -242,6 +219,11 @@ class Draws(Claim):
         """The moves of the line make it a draw in this way."""
         return self in drawn(scene)
 
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a long look sees a level game, too."""
+        look = scene.analysis.deeper(scene.after, LAST_LOOK)
+        return look is None or abs(look.value) < EVEN
+
 
 def drawn(scene: Scene) -> list[Draws]:
     """How the line makes a draw, if it does; moves that nothing forces may repeat without one."""
@@ -266,7 +248,7 @@ def drawn(scene: Scene) -> list[Draws]:
 def _hits(board: chess.Board) -> bool:
     """Whether the side to move has to answer, or it loses material."""
     there = passed(board)
-    return there is not None and (force.gain(there) or 0) >= LEAST
+    return there is not None and (force.gain(there) or 0) >= force.LEAST
 
 
 def _follow(scene: Scene, plies: int) -> str:
@@ -283,25 +265,25 @@ def _repeats(boards: list[chess.Board]) -> bool:
 
 
 @dataclass(frozen=True)
-class OpensUp(Claim):
+class OpensUp(Left):
     """The line tears open the other king's position, or drives it out, with queens on."""
 
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """The king has lost two pawns' shelter, or its place, and two pieces attack beside it."""
-        return self in opens_up(scene)
+        return opens_up(scene)
 
 
 def opens_up(scene: Scene) -> list[OpensUp]:
     """Whether the other king is more open at the end of the line."""
-    boards, other = positions(scene), not scene.mover
+    boards, other = scene.calm_boards, not scene.mover
     had = exposure(scene.before, other)
     for plies, board in enumerate(boards[1:], start=1):
         queens = board.pieces_mask(chess.QUEEN, scene.mover)
         lasts = all(exposure(later, other) >= had + 2 for later in boards[plies:])
         if queens and lasts and plies < len(boards) - 1 and _attackers(boards[-1], other) >= 2:
-            line = told(scene, plies)
+            line = scene.told(plies)
             return [OpensUp(line)] if line or plies == 1 else []
     return []
 
@@ -316,20 +298,20 @@ def _attackers(board: chess.Board, white: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Runs(Claim):
+class Runs(Left):
     """A passed pawn of the mover comes within two squares of promotion in the line."""
 
     pawn: Unit  # at the end of the line
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """It is passed there, was not there before, and stays to the end, not to be taken then."""
-        return self in running(scene)
+        return running(scene)
 
 
 def running(scene: Scene) -> list[Runs]:
     """The pawns that run in the line."""
-    boards, white, one = all_positions(scene), scene.mover, chess.Piece(chess.PAWN, scene.mover)
+    boards, white, one = scene.course_boards, scene.mover, chess.Piece(chess.PAWN, scene.mover)
     end, runs = boards[-1], list[Runs]()
     for pawn in units(end, white):
         left = 7 - (pawn.square >> 3) if white else pawn.square >> 3
@@ -343,27 +325,27 @@ def running(scene: Scene) -> list[Runs]:
         if stepped and left > 1:
             continue  # which is no run
         if 0 < first <= min(SHOWN, len(boards) - 3) and all(there[first:]) and not attacked:
-            runs.append(Runs(pawn, told(scene, first)))
+            runs.append(Runs(pawn, scene.told(first)))
     return runs
 
 
 @dataclass(frozen=True)
-class Uncastles(Claim):
+class Uncastles(Left):
     """The other side can castle no more after the line, and has not."""
 
     line: str = ""
 
-    def proved(self, scene: Scene) -> bool:
+    def found(self, scene: Scene) -> Sequence[Claim]:
         """It could before, a check makes its king move in the line, and queens are on.
 
         It cannot castle on the way there.
         """
-        return self in uncastled(scene)
+        return uncastled(scene)
 
 
 def uncastled(scene: Scene) -> list[Uncastles]:
     """Whether the line costs the other side its castling."""
-    boards, other = positions(scene), not scene.mover
+    boards, other = scene.calm_boards, not scene.mover
     if not scene.before.has_castling_rights(other) or not boards[-1].queens:
         return []
     for plies, board in enumerate(boards[:-1][:SOON], start=1):
@@ -371,7 +353,7 @@ def uncastled(scene: Scene) -> list[Uncastles]:
             return []
         if not boards[plies].has_castling_rights(other):
             moved = boards[plies].king(other) != scene.before.king(other) and board.is_check()
-            line = told(scene, plies)
+            line = scene.told(plies)
             return [Uncastles(line)] if moved and (line or plies == 1) else []
     return []
 
@@ -390,17 +372,24 @@ class TradesQueens(Claim):
         """Both sides have a queen before and none at the calm end; of a win the search is sure."""
         return self in without_queens(scene)
 
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether they go in long looks, too."""
+        return all(
+            not played(scene.after, *line).queens
+            for line in scene.analysis.lines(scene.after, LAST_LOOK)
+        )
+
 
 def without_queens(scene: Scene) -> list[TradesQueens]:
     """Whether the queens leave the board in a won game."""
-    before, boards = scene.before, positions(scene)
+    before, boards = scene.before, scene.calm_boards
     both = all(before.pieces_mask(chess.QUEEN, white) for white in (True, False))
     won = scene.had is not None and scene.had.value >= WON
     own, other = (exposure(before, white) for white in (scene.mover, not scene.mover))
     if not both or not (won or own >= other + MORE_OPEN) or boards[-1].queens:
         return []
     plies = next(number for number, board in enumerate(boards) if not board.queens)
-    line = told(scene, plies)
+    line = scene.told(plies)
     return [TradesQueens(line, not won)] if line else []
 
 
@@ -417,10 +406,10 @@ class Castles(Claim):
 
 def castled(scene: Scene) -> list[Castles]:
     """Whether the mover castles soon."""
-    boards = all_positions(scene)
-    for plies, (board, move) in enumerate(zip(boards, course(scene), strict=False), start=1):
+    boards = scene.course_boards
+    for plies, (board, move) in enumerate(zip(boards, scene.course, strict=False), start=1):
         if 1 < plies <= SOON and board.turn == scene.mover and board.is_castling(move):
-            return [Castles(told(scene, plies))]
+            return [Castles(scene.told(plies))]
     return []
 
 

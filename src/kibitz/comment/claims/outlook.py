@@ -12,7 +12,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, passed, step
+from kibitz.comment.claims.claim import Claim, Judged, Step, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -136,7 +136,7 @@ class Names(Claim):
 
 
 @dataclass(frozen=True)
-class BeatsNext(Claim):
+class BeatsNext(Judged):
     """The best move, and the one that comes next to it."""
 
     step: Step

@@ -17,13 +17,8 @@ from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, Weights, step
 from kibitz.comment.claims.merits import (
-    LEAST,
-    LONGEST_MATE,
     gone,
     listed,
-    longest_defence,
-    mates_at_once,
-    shortest_mate,
 )
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, phase, played
 from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
@@ -114,9 +109,9 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         return None
     piece = captured_by(scene.after, scene.reply)
     mate = scene.has.mate if scene.has else None
-    if mate is not None and -LONGEST_MATE <= mate < 0:
+    if mate is not None and -force.LONGEST_MATE <= mate < 0:
         took = scene.captured.worth if scene.captured else 0
-        moves = longest_defence(scene.after, -mate) or 0
+        moves = force.longest_defence(scene.after, -mate) or 0
         if piece is None and _is_en_prise(scene):
             piece = scene.piece  # to take it allows the mate, too
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
@@ -125,7 +120,7 @@ def sacrifice(scene: Scene) -> GivesUp | None:
     gain = force.gain(scene.before)
     if offer is None or gain is None:
         return None
-    if gain <= -LEAST and 100 * _cost(offer.lost, offer.won) + gain < 100 * LEAST_GIVEN:
+    if gain <= -force.LEAST and 100 * _cost(offer.lost, offer.won) + gain < 100 * LEAST_GIVEN:
         return None  # as much was lost in any case
     return offer
 
@@ -177,7 +172,7 @@ def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
     takes = chess.BB_SQUARES[offer.piece.square]
     for count, take in enumerate(scene.after.generate_legal_moves(to_mask=takes)):
         after = played(scene.after, take)
-        moves, mates = shortest_mate(after), mates_at_once(after)
+        moves, mates = force.shortest_mate(after), force.mates_at_once(after)
         if moves is None:
             return None
         longest = max(longest, moves)
@@ -353,7 +348,7 @@ def _back(scene: Scene, lasting: int) -> Step | None:
     value = _value(scene) or 0.0
     if balance(boards[-1], white) > least and value < BETTER:
         return None
-    if not lasts or hangs is None or hangs >= LEAST:
+    if not lasts or hangs is None or hangs >= force.LEAST:
         return None
     return step(boards[first - 1], scene.follow[first - 2])
 

@@ -9,7 +9,6 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Weights
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
-from kibitz.comment.claims.merits import LEAST
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -228,7 +227,7 @@ def attacks_two(scene: Scene) -> Iterator[Feature]:
         and (
             piece.worth > scene.piece.worth
             or not is_defended(board, piece.square)
-            or force.loss_on(board, piece.square) >= LEAST
+            or force.loss_on(board, piece.square) >= force.LEAST
         )
         and not (piece.kind == scene.piece.kind and is_defended(board, scene.landed))
     ]
@@ -247,7 +246,7 @@ def outnumbers(scene: Scene) -> Iterator[Feature]:
     for piece in units(board, not scene.mover):
         if piece.kind == chess.KING or piece.worth > scene.piece.worth or piece.square in had:
             continue
-        new = force.loss_on(board, piece.square) >= LEAST and not _is_lost(scene, piece)
+        new = force.loss_on(board, piece.square) >= force.LEAST and not _is_lost(scene, piece)
         if (
             new
             and is_defended(board, piece.square)

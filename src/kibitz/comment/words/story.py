@@ -18,7 +18,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST, Nets, Wins
+from kibitz.comment.claims.merits import CENTIPAWNS, Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import phase
@@ -375,7 +375,7 @@ def _more(board: chess.Board, white: bool, teller: Teller) -> str:
             for kind in CENTIPAWNS
         }
     )
-    if gain is None or gain >= LEAST or min(more.values()) < 0:
+    if gain is None or gain >= force.LEAST or min(more.values()) < 0:
         return ""
     return teller.language.haul(list(more.elements()))
 
