@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import chess
@@ -1791,14 +1792,16 @@ JUDGED = {
 
 
 def gains(at: At, judge: Judge, nodes: int) -> bool:
-    """The engine's main line leaves the mover with more material than some plies before."""
+    """The engine's main line leaves the mover with more material than some plies before.
+
+    What was taken back at once was never had.
+    """
     past = at.before.copy()
-    least = material(past, at.mover)
-    for _ in range(16):
-        if not past.move_stack:
-            break
+    had = [material(past, at.mover)]
+    while past.move_stack and len(had) <= 16:
         past.pop()
-        least = max(least, material(past, at.mover))
+        had.append(material(past, at.mover))
+    least = max([had[0], *map(min, pairwise(had))])
     if at.after.is_checkmate():
         return True
     score = judge.lines(at.after, nodes)[0]["score"].pov(at.mover)

@@ -9,7 +9,17 @@ import chess.pgn
 import pytest
 
 from kibitz.comment.words.english.mistakes import TURNS
-from tests.comment.checker import At, Count, Judge, judged_sacrifice, read, read_game, statements
+from tests.comment.checker import (
+    At,
+    Count,
+    Judge,
+    gains,
+    judged_sacrifice,
+    outnumbered,
+    read,
+    read_game,
+    statements,
+)
 from tests.comment.stories import sentences
 
 STORY = (
@@ -112,6 +122,26 @@ def test_an_abbreviation_does_not_end_a_sentence() -> None:
     assert len(sentences(name)) == 2
 
 
+def test_a_promotion_ends_a_sentence() -> None:
+    assert sentences("This queens: 72.Rb3+ f1=Q. 70.Kf2 was possible.") == [
+        "This queens: 72.Rb3+ f1=Q",
+        "70.Kf2 was possible",
+    ]
+
+
+def test_a_pawn_opens_the_line_behind_it_as_it_takes() -> None:
+    """Pawn, knight, both rooks and then the bishop attack d4, which four guard."""
+    fen = "3r2k1/3r1pp1/1pn1pb1p/1q6/3P4/2B1QN1P/1P3PP1/R2R2K1 b - - 0 26"
+    board = chess.Board(fen)
+    after = board.copy()
+    after.push_uci("e6e5")
+    said = "attacks the pawn on d4, which is not guarded often enough"
+    assert outnumbered(At(board, after.peek(), after), said)
+    after.set_piece_at(chess.E5, None)
+    after.set_piece_at(chess.H4, chess.Piece(chess.PAWN, chess.BLACK))
+    assert not outnumbered(At(board, chess.Move.from_uci("h5h4"), after), said)
+
+
 def test_what_others_wrote_is_not_read() -> None:
     ours = "A move. [%eval 0.30] [%cal Gg1f3] Pirc Defense (B00). White won on move 30."
     assert sentences(ours) == ["Pirc Defense (B00)", "White won on move 30"]
@@ -136,6 +166,19 @@ class Fixed(Judge):
             score = chess.engine.PovScore(chess.engine.Cp(worth[one]), board.turn)
             found.append({"pv": [one], "score": score})
         return found
+
+
+@pytest.mark.parametrize(
+    ("moves", "true"),
+    [("Bxc6+ bxc6 Rxa7", True), ("Bxc6+ Ke7 Kd1 Kd8 Kd2 bxc6 Rxa7", False)],
+)
+def test_what_was_taken_back_at_once_was_never_had(moves: str, true: bool) -> None:
+    board = chess.Board("4k3/pp6/2n5/1B6/8/8/8/R3K3 w - - 0 1")
+    for move in moves.split():
+        board.push_san(move)
+    before = board.copy()
+    at = At(before, before.pop(), board)
+    assert gains(at, Fixed("c6c5", 10), 1) == true
 
 
 # New York 1956: 17...Be6 offers the queen.

@@ -23,6 +23,7 @@ ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and sea
 MOST_PIECES = 7  # in endgame tables
 AMISS = 0.3  # value by which a look has to differ from a long one to show it wrong
 AS_GOOD = 0.06  # value, at most, by which the best line is ahead of another that may be played
+PLAYABLE = 0.15  # the same where what is said is small, so that even a worse line would refute it
 
 
 class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
@@ -95,8 +96,10 @@ class Analysis:
             raise Unsearched(board.copy(stack=board.halfmove_clock), 0)
         return self.verdicts[name]
 
-    def lines(self, board: chess.Board, times: int = 1) -> list[list[chess.Move]]:
-        """What deeper searches expect, and their second line where that is as good.
+    def lines(
+        self, board: chess.Board, times: int = 1, apart: float = AS_GOOD
+    ) -> list[list[chess.Move]]:
+        """What deeper searches expect, and their second line where that is nearly as good.
 
         Nothing says which of the two will be played.
         """
@@ -104,7 +107,7 @@ class Analysis:
         if evaluation is None or best is None:
             return []
         other = evaluation.other
-        if other is None or not other.line or evaluation.value - other.value > AS_GOOD:
+        if other is None or not other.line or evaluation.value - other.value > apart:
             return [best]
         second = [*other.line]
         if len(second) < ENOUGH:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
 from kibitz.comment.claims import aftermath, outcomes
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -62,7 +62,7 @@ def is_forced(line: Scene, plies: int) -> bool:
     return all(
         expected[:1] == [moves[ply]]
         for ply in range(1, plies, 2)
-        for expected in line.analysis.lines(line.boards[ply], LAST_LOOK)
+        for expected in line.analysis.lines(line.boards[ply], LAST_LOOK, PLAYABLE)
     )
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
@@ -69,11 +69,12 @@ class PicksUp(Claim):
                 return False  # it may be made up for at once
         if not self.line:
             return True
+        apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
         there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
         return all(
             self._falls(board, line)
             for board in (scene.after, *there)
-            for line in scene.analysis.lines(board, LAST_LOOK)
+            for line in scene.analysis.lines(board, LAST_LOOK, apart)
         )
 
     def _falls(self, board: chess.Board, line: Iterable[chess.Move]) -> bool:

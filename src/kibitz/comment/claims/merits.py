@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Judged, Step, Weights, passed, stands, step
 from kibitz.comment.facts import (
     RECENT,
@@ -93,10 +93,8 @@ def stays_won(scene: Scene) -> bool:
     if gain_of(scene) >= SMALL:
         return keeps_more(scene.after, scene, balance(scene.start, scene.mover))
     last = scene.searched_with(LAST_LOOK)
-    if last is scene:
-        return True
     had = balance(scene.start, scene.mover) + max(0, gain_of(scene) // 100 - 1)
-    return lasts(last) and keeps_more(scene.after, scene, had, LAST_LOOK)
+    return last is scene or (lasts(last) and keeps_more(scene.after, scene, had, LAST_LOOK))
 
 
 def loses_nothing(scene: Scene) -> bool:
@@ -137,7 +135,6 @@ def is_borne_out(scene: Scene, most: int = WORTH[chess.KING]) -> bool:
         return scene.has is None if longer is None else is_borne_out(longer, most)
     before = balance(scene.start, scene.mover)
     gain = gain_of(scene)
-    # The engine's line may end before everything is taken.
     least = min(most, max(1, gain // 100 - 1))
     return gain > 0 and all(
         balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
@@ -229,8 +226,8 @@ class Nets(Judged):
 
 def netted(scene: Scene) -> Iterator[Claim]:
     """What the engine's line wins and loses."""
-    theirs = gone(scene.start, scene.boards[-1], not scene.mover)
-    own = gone(scene.start, scene.boards[-1], scene.mover)
+    sides, end = (not scene.mover, scene.mover), scene.boards[-1]
+    theirs, own = (gone(scene.start, end, side) for side in sides)
     if theirs and own is not None and is_one_exchange(scene):
         yield Nets(listed(theirs - own), listed(own - theirs))
 
@@ -316,14 +313,16 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
     return keeps_more(board, scene, balance(scene.after, scene.mover))
 
 
-def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
+def keeps_more(
+    board: chess.Board, scene: Scene, had: int, times: int = 1, apart: float = AS_GOOD
+) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
     evaluation = scene.analysis.deeper(board, times)
     if evaluation is None:
         return True
     if evaluation.mate is not None:
         return (evaluation.mate <= 0) == (board.turn != scene.mover)
-    lines = scene.analysis.lines(board, times)
+    lines = scene.analysis.lines(board, times, apart)
     return all(_ends_above(had, board, line, scene.mover) for line in lines)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import Claim, Weights, passed
 from kibitz.comment.claims.features import MINOR, Kinds
 from kibitz.comment.claims.merits import (
@@ -66,7 +66,7 @@ class Left(Claim):
         return all(
             self.found(replace(scene, follow=(*scene.course[1 : 2 * number + 1], *expected)))
             for number, board in enumerate((scene.after, *scene.choices_in(self.line)))
-            for expected in scene.analysis.lines(board, LAST_LOOK)
+            for expected in scene.analysis.lines(board, LAST_LOOK, PLAYABLE)
         )
 
 
@@ -92,16 +92,17 @@ class ComesOut(Claim):
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks at each choice end with it, too, or of pieces with all but a pawn."""
         gain = sum(CENTIPAWNS[k] for k in self.won) - sum(CENTIPAWNS[k] for k in self.lost)
-        if scene.captured is not None and {*self.won} == {chess.PAWN} and not self.back:
+        pawn = {*self.won} == {chess.PAWN}
+        if scene.captured is not None and pawn and not self.back:
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < gain - SPARE:
                 return False  # the other side may take back at once
         least = gain // 100 if self.won else LEAST_UNNAMED
-        slack = 1 if {*self.won} == {chess.PAWN} else 2
+        slack, apart = (1, PLAYABLE) if pawn else (2, AS_GOOD)
         had = reference(scene)[1] + max(0, least - slack)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
         return all(
-            keeps_more(board, scene, had, LAST_LOOK) and self._falls(scene, board)
+            keeps_more(board, scene, had, LAST_LOOK, apart) and self._falls(scene, board)
             for board in (scene.after, *scene.choices_in(self.line))
         )
 
