@@ -81,7 +81,7 @@ KEPT, LOST = "e8e7 e1e2 e7f7 e2e3 f7e7 e3f3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
 @pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
 def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed: bool) -> None:
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    analysis = seen_by(always(Evaluation(Score("cp", 0), 0.0, line)))
+    analysis = seen_by(always(Evaluation(Score("cp", -500), -0.7, line)))
     one = scene(analysis, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
     assert Wins((5,), ()).proved(one)
     assert is_confirmed(Wins((5,), ()), one) is confirmed
@@ -108,7 +108,7 @@ def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
 ) -> None:
     """After Rd2 and a pass Rxd5 takes the knight; then the other side moves."""
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    analysis = seen_by(always(Evaluation(Score("cp", 0), 0.0, line)))
+    analysis = seen_by(always(Evaluation(Score("cp", -500), -0.7, line)))
     one = scene(analysis, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
     taken = Step(chess.Move.from_uci("d2d5"), "2.Rxd5")
     threat = Threatens(taken, Unit(chess.KNIGHT, chess.D5, False))
@@ -143,7 +143,7 @@ def test_what_follows_a_reply_is_looked_at_again_where_it_ends_early() -> None:
     board = chess.Board("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")
     line = tuple(map(chess.Move.from_uci, ("e2e4", "e8e7", "e1e2")))
     more = Evaluation(Score("cp", 0), 0.0, (chess.Move.from_uci("e7e6"),))
-    had = Evaluation(Score("cp", 0), 0.0, line)
+    had = Evaluation(Score("cp", -500), -0.7, line)
     made = Scene(board, line[0], line[1:], seen_by(always(more)), had=had)
     assert made.other.follow == (line[2], *more.line)
     assert made.instead.follow == (*line[1:], *more.line)

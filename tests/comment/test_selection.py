@@ -14,11 +14,13 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
-from kibitz.comment.contrast import is_forced, is_shared
+from kibitz.comment.claims.sacrifices import Aim, GivesUp
+from kibitz.comment.contrast import is_answered_so, is_forced, is_idle, is_shared
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
-from kibitz.comment.select import Memory, is_confirmed, kind_of, ranked
+from kibitz.comment.select import Memory, is_confirmed, kind_of, plain_threats, ranked
 from kibitz.comment.selection import Selection, Tone, select
+from kibitz.search.report import Score
 from tests.comment.looks import seen_by
 from tests.comment.test_proofs import scene, seen, step, unit
 
@@ -194,6 +196,8 @@ def test_a_guard_that_has_too_much_to_do_is_said_where_nothing_is_lost(
     assert (claim in ranked(one, [claim], Memory(), "club")) is said
 
 
+HIT_ROOK = "4r1k1/8/8/5N2/8/8/8/3K4 w - - 0 1"
+HIT_ROOK_GUARDED = "4r1k1/8/8/4bN2/8/8/8/3K4 w - - 0 1"
 FALLS = "4k3/8/8/3p4/8/8/8/2R3K1 w - - 0 1"
 
 
@@ -269,3 +273,52 @@ def test_nothing_fails_where_a_king_castles_as_in_chess960(seed: int) -> None:
     one = Scene(board, line[0], line[1:], seen_by(look), had=had, has=has)
     chosen = select(one, Memory(), "club", Tone.KEEN)
     assert all(claim.proved(one) for claim in chosen.claims)
+
+
+@pytest.mark.parametrize(("chances", "idle"), [(0.3, False), (0.6, True)])
+def test_a_pawn_is_no_reason_where_much_more_is_lost(chances: float, idle: bool) -> None:
+    fen = "r1bqkb1r/pppp1ppp/2n2n2/4p3/4P3/2N2N2/PPPP1PPP/R1BQKB1R w KQkq - 4 4"
+    made = scene(fen, "Be2 d5 exd5 Nxd5", seen(0.1, "f1b5"), seen(chances - 0.1, "d7d5"))
+    for claim in (aftermath.PicksUp(unit("Pe4"), (), ""), merit.Wins((chess.PAWN,), ())):
+        assert is_idle(claim, made) is idle
+    assert not is_idle(merit.Wins((chess.KNIGHT,), ()), made)
+
+
+@pytest.mark.parametrize(("aim", "idle"), [("offer", True), ("offered", True), ("mated", False)])
+def test_an_offer_that_is_declined_is_no_reason(aim: Aim, idle: bool) -> None:
+    made = scene(FALLS, "Rd1 Kd7", seen(0.5, "c1c5"), seen(0.0, "e8d7"))
+    assert is_idle(GivesUp(unit("Rd1"), (4,), (), aim, 1), made) is idle
+
+
+@pytest.mark.parametrize(("king", "same"), [("e1d1", True), ("e1d2", False)])
+def test_the_answer_to_the_next_best_move_fails_after_the_best(king: str, same: bool) -> None:
+    """The knight takes the queen after both moves, or the king guards her after one of them."""
+    fen = "6k1/8/8/8/4n3/2Q5/8/4K3 w - - 0 1"
+    board = chess.Board(fen)
+    best = Scene(board, chess.Move.from_uci(king), ())
+    next_best = Scene(board, chess.Move.from_uci("e1f1"), (chess.Move.from_uci("e4c3"),))
+    why = tactic.TakesLoose(unit("Qc3"))
+    assert why.proved(next_best.other)
+    assert is_answered_so(best, next_best, [why]) is same
+
+
+@pytest.mark.parametrize(("centipawns", "kept"), [(-500, True), (-350, True), (0, False)])
+def test_a_line_with_more_than_the_score_says_hides_something(centipawns: int, kept: bool) -> None:
+    """A rook is won by the line, and the other side may have as much for it."""
+    made = scene("4k3/8/8/3r4/8/8/3R4/4K3 w - - 0 1", "Rxd5 Ke7 Ke2 Kf7 Ke3 Ke7")
+    look = replace(seen(-0.5, *map(str, made.follow)), score=Score("cp", centipawns))
+    looks = seen_by(lambda board, _: look if board.fen() == made.after.fen() else seen(0.0))
+    assert merit.keeps_more(made.after, replace(made, analysis=looks), 0) is kept
+
+
+@pytest.mark.parametrize(("fen", "told"), [(HIT_ROOK, True), (HIT_ROOK_GUARDED, False)])
+def test_a_threat_of_what_is_taken_is_none(fen: str, told: bool) -> None:
+    """The knight hits the rook, which has to go; or a bishop takes the knight."""
+    made = scene(fen, "Nd6 Re7" if told else "Nd6 Bxd6")
+    looked = replace(made, analysis=always(-0.5))
+    assert bool(plain_threats(looked)) is told
+
+
+def test_queens_that_face_each_other_are_no_threat() -> None:
+    made = scene("3qk3/8/8/8/8/8/8/Q3K3 w - - 0 1", "Qd1 Ke7")
+    assert not plain_threats(replace(made, analysis=always(-0.5)))

@@ -18,6 +18,7 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, stands
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
     Scene,
@@ -26,13 +27,15 @@ from kibitz.comment.facts import (
     captured_by,
     exposure,
     is_unsafe,
+    phase,
     played,
 )
-from kibitz.comment.judge import BETTER
+from kibitz.comment.judge import BETTER, LEAST_OF, Label
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 SOON = 4  # plies, the move itself included
+PIECE = 0.5  # winning chances, which no pawn costs
 CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
@@ -244,3 +247,32 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
         case outcomes.TradesQueens():
             return bool(_refuted(scene).calm_boards[-1].queens)
     return not (leaves(claim) and _has(scene, claim))
+
+
+def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
+    """Whether a move costs as much as a mistake, whatever its mark."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= least
+
+
+def is_idle(claim: Claim, scene: Scene) -> bool:
+    """Whether it is no reason of a bad move: an offer to be declined, a pawn where much is lost."""
+    if isinstance(claim, GivesUp):
+        return claim.aim in ("offer", "offered")
+    if phase(scene.before) == "endgame" or not costs_much(scene, PIECE):
+        return False
+    match claim:
+        case merit.Wins((chess.PAWN,)) | merit.Nets((chess.PAWN,)):
+            return True
+        case outcomes.ComesOut((chess.PAWN,)) | aftermath.PicksUp(target=Unit(kind=chess.PAWN)):
+            return True
+    return False
+
+
+def is_answered_so(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
+    """Whether the answer to the next best move does the same after the one that was made."""
+    if other.reply is None or other.reply not in scene.after.legal_moves:
+        return False
+    same = Scene(scene.after, other.reply, (), scene.analysis, scene.move)
+    return is_there_too(why[0], [same])

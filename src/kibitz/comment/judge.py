@@ -38,6 +38,7 @@ SURPRISE = 0.1  # change of value from which the move made counts more than the 
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
 CENTIPAWN_SLOPE = 0.00368208  # Lichess's
+TRUSTED = 300  # centipawns by which the material at the end of a line may be above the score
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,15 @@ class Evaluation:
     def mate(self) -> int | None:
         """Moves to a mate, negative for the side that is mated; None if none was found."""
         return self.score.amount if self.score.kind == "mate" else None
+
+    def ahead_at_most(self, own: bool) -> float:
+        """Pawns' worth that the side to move, or the other one, may be ahead at the line's end.
+
+        Where it is more the line stops too early, or there is something else to pay for it.
+        """
+        if self.mate is not None:
+            return math.inf
+        return ((1 if own else -1) * self.score.amount + TRUSTED) / 100
 
 
 def evaluation_of(board: chess.Board, report: Report) -> Evaluation:

@@ -299,11 +299,17 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
         plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
+        plain = plain or (claim.target is not None and _faces(claim.target, scene))
         return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def _faces(target: Unit, scene: Scene) -> bool:
+    """Whether a piece of the same kind as the one that has moved may take it as well."""
+    return target.kind == scene.piece.kind and scene.landed in scene.after.attacks(target.square)
 
 
 def is_lasting(claim: Claim) -> bool:
@@ -406,6 +412,8 @@ def plain_threats(scene: Scene) -> list[Claim]:
         if claim.target is not None
         and claim.step.move.from_square == scene.landed
         and scene.captured is None
+        and (scene.reply is None or scene.reply.to_square != scene.landed)
+        and not _faces(claim.target, scene)
         and threatened(claim, scene) >= LEAST_THREAT
         and is_confirmed(claim, scene)
     ]

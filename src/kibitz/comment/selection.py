@@ -27,10 +27,13 @@ from kibitz.comment.contrast import (
     GAINS,
     SOLID,
     consequences,
+    costs_much,
     ends_apart,
     falls_too,
     is_ahead_soon,
+    is_answered_so,
     is_forced,
+    is_idle,
     is_missed,
     is_shared,
     is_the_cost,
@@ -41,7 +44,7 @@ from kibitz.comment.contrast import (
     same_reply,
 )
 from kibitz.comment.facts import Scene, phase
-from kibitz.comment.judge import DECIDED, LEAST_OF, Label, standing
+from kibitz.comment.judge import DECIDED, Label, standing
 from kibitz.comment.select import (
     ALONE,
     Level,
@@ -136,7 +139,7 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
     steps = (step(scene.before, other.move), step(other.after, other.reply))
     fails = outlook.NextFails(*steps, tuple(why))
-    return [fails] if why and fails.proved(scene) else []
+    return [fails] if why and fails.proved(scene) and not is_answered_so(scene, other, why) else []
 
 
 def _intends(scene: Scene, level: Level) -> list[Claim]:
@@ -222,7 +225,7 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         return Selection()
     solid = any(isinstance(claim, SOLID) for claim in better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
-    weak = not solid and bool(reply) and all(kind_of(claim) in HITS for claim in reply)
+    weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
     opens = _opened(scene, causes)
     explained = not (unsaid or weak) and (bool(opens) or _are_explained(causes, lines))
     if not explained:
@@ -273,7 +276,7 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
 
 def _too_little(scene: Scene) -> set[str]:
     """Kinds of claims that are not what a move is bad for, as it costs much more."""
-    if not _costs_much(scene):
+    if not costs_much(scene):
         return set()
     kinds = {*FAINT} if phase(scene.before) == "endgame" else {*FAINT, *SLIGHT}
     return kinds | {*PLACES} if mark_of(scene) is Label.BLUNDER else kinds
@@ -301,7 +304,7 @@ def _intended(
         allows = fault.Allows(causes[0].reply, why)
         if why and not is_there_too(why[0], theirs) and allows.proved(scene):
             return [allows, *causes[1:]], lines
-    if best is not None and not best.why:
+    if best is not None and all(kind_of(claim) in HITS for claim in best.why):
         better = fault.Better(best.step, tuple(_intends(scene.instead, level)))
         shared = any(claim.proved(scene) for claim in better.why)
         if better.why and not shared and better.proved(scene):
@@ -343,7 +346,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             plan = is_lasting(claim) and not (_is_strong(claim) or _breaks(claim))
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            sure = isinstance(claim, SOLID) or _breaks(claim) or is_forced(line, 2 * number)
+            sure = _breaks(claim) or is_forced(line, 2 * number)
             if new and apart and sure:
                 return 2 * number, (claim,)
     return 0, ()
@@ -401,7 +404,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
     left_out = {*DEFENDS, *_too_little(scene)}
-    return _brief([claim for claim in claims if kind_of(claim) not in left_out][:most])
+    claims = [claim for claim in claims if kind_of(claim) not in left_out]
+    return _brief([claim for claim in claims if not is_idle(claim, scene)][:most])
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -426,7 +430,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     claims = [
         claim
         for claim in reasons(instead, level, most, more)
-        if not is_shared(claim, scene) and kind_of(claim) not in left_out
+        if not (is_shared(claim, scene) or is_idle(claim, scene)) and kind_of(claim) not in left_out
     ]
     better, avoids = _brief(claims), fault.AvoidsLoss()
     if scene.reply:
@@ -437,7 +441,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
     gains = [claim for claim in reply if isinstance(claim, taking)]
-    if not better and gains and _costs_much(scene) and avoids.proved(instead):
+    if not better and gains and costs_much(scene) and avoids.proved(instead):
         saves = avoids.proved(instead.searched_with(LAST_LOOK)) and ends_apart(instead, scene)
         better = [avoids] if saves else []
     return better
@@ -477,13 +481,6 @@ LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 MATES = (merit.MateIn, outcomes.MatesLater)
-
-
-def _costs_much(scene: Scene) -> bool:
-    """Whether a move costs as much as a mistake, whatever its mark."""
-    if scene.had is None or scene.has is None:
-        return False
-    return scene.had.value + scene.has.value >= LEAST_OF[Label.MISTAKE]
 
 
 def is_hard(claim: Claim) -> bool:

@@ -16,7 +16,7 @@ from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, listed
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, keeps_more, listed
 from kibitz.comment.claims.outcomes import Left, reference
 from kibitz.comment.facts import (
     SHOWN,
@@ -71,7 +71,8 @@ class PicksUp(Claim):
             return True
         apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
         there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
-        return all(
+        had = reference(scene)[1] if scene.takes_back else balance(scene.before, scene.mover)
+        return keeps_more(scene.after, scene, had, LAST_LOOK, apart) and all(
             self._falls(board, line)
             for board in (scene.after, *there)
             for line in scene.analysis.lines(board, LAST_LOOK, apart)

@@ -30,6 +30,7 @@ from kibitz.comment.judge import BETTER, is_hard_to_find, is_only_move
 
 LEAST_THREAT = 180
 LASTING = 4  # positions
+SOON = 2  # answers of the other side
 SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
 LONG_ENOUGH = 3  # plies of an expected line that tells anything
 FEW = 2  # moves of a mate that is threatened
@@ -156,17 +157,13 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     if not is_one_exchange(scene):
         return None
     board = played(scene.before, *force.line(scene.before, scene.move))
-    theirs = gone(scene.start, board, not scene.mover)
-    own = gone(scene.start, board, scene.mover)
+    theirs, own = (gone(scene.start, board, side) for side in (not scene.mover, scene.mover))
     if theirs is None or own is None:
         return None
     common = theirs & own
     won, lost = theirs - common, own - common
-    worth = sum(CENTIPAWNS[kind] for kind in won.elements())
-    worth -= sum(CENTIPAWNS[kind] for kind in lost.elements())
-    if worth != gain_of(scene):
-        return None
-    return listed(won), listed(lost)
+    worth = sum(CENTIPAWNS[k] for k in won.elements()) - sum(CENTIPAWNS[k] for k in lost.elements())
+    return (listed(won), listed(lost)) if worth == gain_of(scene) else None
 
 
 def is_one_exchange(scene: Scene) -> bool:
@@ -220,6 +217,7 @@ class Nets(Judged):
             and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
             and len(self.won) <= 2
             and balance(end, white) >= least + 2  # less may come back
+            and (scene.has is None or balance(end, white) <= scene.has.ahead_at_most(own=False))
             and len(self.lost) <= 1
         )
 
@@ -323,17 +321,18 @@ def keeps_more(
     if evaluation.mate is not None:
         return (evaluation.mate <= 0) == (board.turn != scene.mover)
     lines = scene.analysis.lines(board, times, apart)
-    return all(_ends_above(had, board, line, scene.mover) for line in lines)
+    most = evaluation.ahead_at_most(own=board.turn == scene.mover)
+    return all(had < _end_of(board, line, scene.mover) <= most for line in lines)
 
 
-def _ends_above(had: int, board: chess.Board, line: Sequence[chess.Move], white: bool) -> bool:
-    """Whether a side has more material at the end of a line."""
+def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> float:
+    """How many pawns a side is ahead at the end of a line, at least."""
     boards = [board]
     for move in line:
         boards.append(played(boards[-1], move))
     hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
     ends = [balance(end, white) + _retaken(end, white) for end in boards[-2:]]
-    return min(ends) > had and hangs is not None and ends[-1] - hangs / 100 > had
+    return -WORTH[chess.KING] if hangs is None else min(*ends, ends[-1] - hangs / 100)
 
 
 def _retaken(board: chess.Board, white: bool) -> int:
@@ -389,7 +388,9 @@ class Parries(Claim):
         if self.target is None:
             return True
         deep = scene.searched_with(LAST_LOOK if self.target.kind == chess.PAWN else 1)
-        return deep is scene or loses_nothing(deep)
+        answers = [*zip(deep.boards[1::2], deep.follow[::2], strict=False)][:SOON]
+        taken = any(captured_by(board, move) == self.target for board, move in answers)
+        return deep is scene or (loses_nothing(deep) and not taken)
 
     def _is_gone(self, scene: Scene) -> bool:
         """Whether the threat is none any more after the reply to a check, if the mover passed."""
@@ -435,10 +436,9 @@ def merits(scene: Scene) -> list[Claim]:
 
 def _merits(scene: Scene) -> Iterator[Claim]:
     mate = scene.has.mate if scene.has else None
-    if mate is not None and -force.LONGEST_MATE <= mate < 0:
-        longest = force.longest_defence(scene.after, -mate)
-        if longest:
-            yield MateIn(longest)
+    soon = mate is not None and -force.LONGEST_MATE <= mate < 0
+    if mate and soon and (longest := force.longest_defence(scene.after, -mate)):
+        yield MateIn(longest)
     if gain_of(scene) >= force.LEAST:
         exchange = exchanged(scene)
         if exchange is not None and exchange[0]:
@@ -446,8 +446,7 @@ def _merits(scene: Scene) -> Iterator[Claim]:
         if not scene.move.promotion:  # which says it all
             yield Wins((), ())
     yield from netted(scene)
-    outcome = scene.analysis.outcome(scene.after)
-    if outcome is not None:
+    if (outcome := scene.analysis.outcome(scene.after)) is not None:
         yield Verdict(-outcome)
     yield from _threats(scene)
     if is_near_king(scene) and (mate is None or mate > 0):

@@ -236,7 +236,7 @@ def drawn(scene: Scene) -> list[Draws]:
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
             checks = [board.is_check() for board in boards[1::2]]
-            if all(checks[-PERPETUAL:]):
+            if len(checks) >= PERPETUAL and all(checks[1:]):
                 return [Draws("check", line)]
             forced = all(
                 check or _hits(position)
@@ -401,13 +401,15 @@ class Castles(Claim):
     line: str = ""
 
     def proved(self, scene: Scene) -> bool:
-        """The line has it, after the move itself."""
+        """The line has it, after the move itself, and it was not possible before."""
         return self in castled(scene)
 
 
 def castled(scene: Scene) -> list[Castles]:
-    """Whether the mover castles soon."""
+    """Whether the mover castles soon, and could not at once."""
     boards = scene.course_boards
+    if any(map(scene.before.is_castling, scene.before.generate_castling_moves())):
+        return []
     for plies, (board, move) in enumerate(zip(boards, scene.course, strict=False), start=1):
         if 1 < plies <= SOON and board.turn == scene.mover and board.is_castling(move):
             return [Castles(scene.told(plies))]

@@ -114,6 +114,8 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         moves = force.longest_defence(scene.after, -mate) or 0
         if piece is None and _is_en_prise(scene):
             piece = scene.piece  # to take it allows the mate, too
+        taken = captured_by(scene.boards[2], scene.next) if scene.next is not None else None
+        took += taken.worth if taken is not None and taken.square == scene.landed else 0
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
     offer = _given_up(scene, piece)

@@ -41,7 +41,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Clears": ("clears the way for {piece}", "vacates {square} for {piece}"),
     "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
     "Promotes": ("promotes the pawn", "brings the pawn to the last rank"),
-    "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece} for nothing"),
+    "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece}, which stood unguarded"),
     "GivesUp": ("sacrifices {gift}", "gives up {gift}"),
     "GivesUp.mate": ("gives up {piece} to force mate in {moves} more moves",),
     "GivesUp.mate1": ("gives up {piece} for mate next move", "sacrifices {piece}: mate next move"),
@@ -179,7 +179,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
     "ThreatensMate": ("threatens mate in {moves}", "carries the threat of mate in {moves}"),
-    "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
+    "Parries": ("saves {target} from {step}", "meets the threat to {target}"),
     "Parries.mate": ("stops {step}", "meets the threat of {step}", "parries the mate on {at}"),
     "OnlyMove": (
         "is the only good move here",

@@ -219,7 +219,6 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Parries": (
         "rettet {target:den} vor {step}",
         "pariert die Drohung gegen {target:den}",
-        "sichert {target:den}",
     ),
     "Parries.mate": ("verhindert {step}", "pariert die Drohung {step}", "deckt das Matt auf {at}"),
     "OnlyMove": (
