@@ -15,7 +15,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
-from kibitz.comment.contrast import is_answered_so, is_forced, is_idle, is_shared
+from kibitz.comment.contrast import is_answered_so, is_declined, is_forced, is_shared, is_too_small
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select import Memory, is_confirmed, kind_of, plain_threats, ranked
@@ -280,14 +280,13 @@ def test_a_pawn_is_no_reason_where_much_more_is_lost(chances: float, idle: bool)
     fen = "r1bqkb1r/pppp1ppp/2n2n2/4p3/4P3/2N2N2/PPPP1PPP/R1BQKB1R w KQkq - 4 4"
     made = scene(fen, "Be2 d5 exd5 Nxd5", seen(0.1, "f1b5"), seen(chances - 0.1, "d7d5"))
     for claim in (aftermath.PicksUp(unit("Pe4"), (), ""), merit.Wins((chess.PAWN,), ())):
-        assert is_idle(claim, made) is idle
-    assert not is_idle(merit.Wins((chess.KNIGHT,), ()), made)
+        assert is_too_small(claim, made) is idle
+    assert not is_too_small(merit.Wins((chess.KNIGHT,), ()), made)
 
 
 @pytest.mark.parametrize(("aim", "idle"), [("offer", True), ("offered", True), ("mated", False)])
 def test_an_offer_that_is_declined_is_no_reason(aim: Aim, idle: bool) -> None:
-    made = scene(FALLS, "Rd1 Kd7", seen(0.5, "c1c5"), seen(0.0, "e8d7"))
-    assert is_idle(GivesUp(unit("Rd1"), (4,), (), aim, 1), made) is idle
+    assert is_declined(GivesUp(unit("Rd1"), (4,), (), aim, 1)) is idle
 
 
 @pytest.mark.parametrize(("king", "same"), [("e1d1", True), ("e1d2", False)])
@@ -302,7 +301,7 @@ def test_the_answer_to_the_next_best_move_fails_after_the_best(king: str, same: 
     assert is_answered_so(best, next_best, [why]) is same
 
 
-@pytest.mark.parametrize(("centipawns", "kept"), [(-500, True), (-350, True), (0, False)])
+@pytest.mark.parametrize(("centipawns", "kept"), [(-500, True), (-250, True), (0, False)])
 def test_a_line_with_more_than_the_score_says_hides_something(centipawns: int, kept: bool) -> None:
     """A rook is won by the line, and the other side may have as much for it."""
     made = scene("4k3/8/8/3r4/8/8/3R4/4K3 w - - 0 1", "Rxd5 Ke7 Ke2 Kf7 Ke3 Ke7")

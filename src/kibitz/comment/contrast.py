@@ -256,10 +256,13 @@ def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
     return scene.had.value + scene.has.value >= least
 
 
-def is_idle(claim: Claim, scene: Scene) -> bool:
-    """Whether it is no reason of a bad move: an offer to be declined, a pawn where much is lost."""
-    if isinstance(claim, GivesUp):
-        return claim.aim in ("offer", "offered")
+def is_declined(claim: Claim) -> bool:
+    """Whether it is of an offer that is best declined, which says nothing of what comes then."""
+    return isinstance(claim, GivesUp) and claim.aim in ("offer", "offered")
+
+
+def is_too_small(claim: Claim, scene: Scene) -> bool:
+    """Whether it is of a pawn, and the move costs more than any pawn."""
     if phase(scene.before) == "endgame" or not costs_much(scene, PIECE):
         return False
     match claim:

@@ -61,11 +61,12 @@ class Evaluation:
     def ahead_at_most(self, own: bool) -> float:
         """Pawns' worth that the side to move, or the other one, may be ahead at the line's end.
 
-        Where it is more the line stops too early, or there is something else to pay for it.
+        Where it is more the line stops too early, or there is something else to pay for it; who is
+        winning anyway may be ahead by anything.
         """
-        if self.mate is not None:
-            return math.inf
-        return ((1 if own else -1) * self.score.amount + TRUSTED) / 100
+        amount = (1 if own else -1) * self.score.amount
+        wins = self.mate is not None or amount >= TRUSTED
+        return math.inf if wins else (amount + TRUSTED) / 100
 
 
 def evaluation_of(board: chess.Board, report: Report) -> Evaluation:

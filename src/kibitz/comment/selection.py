@@ -32,12 +32,13 @@ from kibitz.comment.contrast import (
     falls_too,
     is_ahead_soon,
     is_answered_so,
+    is_declined,
     is_forced,
-    is_idle,
     is_missed,
     is_shared,
     is_the_cost,
     is_there_too,
+    is_too_small,
     leaves,
     moves_of,
     parries,
@@ -404,8 +405,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
     left_out = {*DEFENDS, *_too_little(scene)}
-    claims = [claim for claim in claims if kind_of(claim) not in left_out]
-    return _brief([claim for claim in claims if not is_idle(claim, scene)][:most])
+    claims = [claim for claim in claims if not (is_declined(claim) or kind_of(claim) in left_out)]
+    return _brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
 
 
 def _brief(claims: list[Claim]) -> list[Claim]:
@@ -430,7 +431,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     claims = [
         claim
         for claim in reasons(instead, level, most, more)
-        if not (is_shared(claim, scene) or is_idle(claim, scene)) and kind_of(claim) not in left_out
+        if not (is_shared(claim, scene) or is_declined(claim)) and kind_of(claim) not in left_out
     ]
     better, avoids = _brief(claims), fault.AvoidsLoss()
     if scene.reply:

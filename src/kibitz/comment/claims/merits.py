@@ -326,19 +326,12 @@ def keeps_more(
 
 
 def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> float:
-    """How many pawns a side is ahead at the end of a line, at least."""
-    boards = [board]
-    for move in line:
-        boards.append(played(boards[-1], move))
-    hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
-    ends = [balance(end, white) + _retaken(end, white) for end in boards[-2:]]
-    return -WORTH[chess.KING] if hangs is None else min(*ends, ends[-1] - hangs / 100)
-
-
-def _retaken(board: chess.Board, white: bool) -> int:
-    """Pawns' worth that a side takes back at once, where a line ends in an exchange."""
-    gain = force.gain(board) if board.turn == white else 0
-    return 0 if gain is None or abs(gain) > SURE_MATE else gain // 100
+    """How many pawns a side is ahead at the end of a line, once who is to move has taken."""
+    end = played(board, *line)
+    gain, sign = force.gain(end), 1 if end.turn == white else -1
+    if gain is None or gain > SURE_MATE:
+        return WORTH[chess.KING] * (-1 if gain is None else sign)
+    return balance(end, white) + sign * max(0, gain) / 100
 
 
 @dataclass(frozen=True)
