@@ -1003,7 +1003,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("double check", r"double check", lambda at, _: len(at.after.checkers()) == 2),
     ("guard", r"removes the|, which guarded", guard_taken),
-    ("loose", r"which nothing guarded|for nothing(?! guards)", loose),
+    ("loose", r"which nothing guarded|left unguarded", loose),
     (
         "promotes",
         r"promotes the pawn|brings the pawn to the last rank",

@@ -469,7 +469,7 @@ DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers
 SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    *("Castles", "TradesQueens", "Uncastles"),
+    *("Castles", "TradesQueens", "Uncastles", "Clears"),
 )
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases

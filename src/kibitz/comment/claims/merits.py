@@ -326,12 +326,19 @@ def keeps_more(
 
 
 def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> float:
-    """How many pawns a side is ahead at the end of a line, once who is to move has taken."""
-    end = played(board, *line)
-    gain, sign = force.gain(end), 1 if end.turn == white else -1
+    """How many pawns a side is ahead at the end of a line, and was two plies before, at least.
+
+    Who is to move has taken what it can; the last moves of a long line are not worth much.
+    """
+    ends = (played(board, *line), played(board, *line[:-2]))
+    return min(_settled(end, white) for end in ends)
+
+
+def _settled(board: chess.Board, white: bool) -> float:
+    gain, sign = force.gain(board), 1 if board.turn == white else -1
     if gain is None or gain > SURE_MATE:
         return WORTH[chess.KING] * (-1 if gain is None else sign)
-    return balance(end, white) + sign * max(0, gain) / 100
+    return balance(board, white) + sign * max(0, gain) / 100
 
 
 @dataclass(frozen=True)
