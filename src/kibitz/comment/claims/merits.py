@@ -326,12 +326,12 @@ def keeps_more(
 
 
 def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> float:
-    """How many pawns a side is ahead at the end of a line, and was two plies before, at least.
+    """How many pawns a side is ahead at the end of a line; of a long one also two plies before.
 
     Who is to move has taken what it can; the last moves of a long line are not worth much.
     """
-    ends = (played(board, *line), played(board, *line[:-2]))
-    return min(_settled(end, white) for end in ends)
+    cut = len(line) - 2 if len(line) > 2 * LONG_ENOUGH else len(line)
+    return min(_settled(played(board, *line[:plies]), white) for plies in (cut, len(line)))
 
 
 def _settled(board: chess.Board, white: bool) -> float:
