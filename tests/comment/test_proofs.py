@@ -271,7 +271,10 @@ CASES: list[Figures] = [
     (
         tactic.Interferes(unit("rh8"), chess.F8, unit("rb8")),
         scene(ROOKS, "Rg6+ Kf8 Rxb8+"),
-        [scene(ROOKS, "Rg6+ Kh7 Rxb8")],
+        [
+            scene(ROOKS, "Rg6+ Kh7 Rxb8"),
+            scene(ROOKS, "Re1 Kf8 Rxb8+"),  # which nothing forces
+        ],
     ),
     (
         tactic.Intermezzo(chess.F3),
@@ -962,6 +965,18 @@ def test_a_claim_is_proved_of_its_move_and_of_no_other(
 def test_a_perpetual_check_begins_at_once(line: str, draws: bool) -> None:
     """Where quiet moves come first the other side need not let the checks happen."""
     assert bool(outcomes.drawn(scene(PERPETUAL, line))) is draws
+
+
+def test_a_position_that_is_there_for_the_third_time_draws() -> None:
+    board = chess.Board("8/r7/7k/8/8/K7/R7/8 w - - 0 1")
+    for move in ["Kb3", "Rb7+", "Ka3", "Ra7+", "Kb3", "Rb7+", "Ka3"]:
+        board.push_san(move)
+    third = Scene(board, board.parse_san("Ra7+"), ())
+    assert outcomes.drawn(third) == []
+    for move in ["Ra7+", "Kb3", "Rb7+", "Ka3"]:
+        board.push_san(move)
+    third = Scene(board, board.parse_san("Ra7+"), ())
+    assert outcomes.drawn(third) == [outcomes.Draws("repetition")]
 
 
 def test_double_check_takes_two() -> None:

@@ -72,6 +72,7 @@ class PicksUp(Claim):
         apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
         there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
         had = reference(scene)[1] if scene.takes_back else balance(scene.before, scene.mover)
+        had += 0 if self.target.kind == chess.PAWN else PIECE - 1
         return keeps_more(scene.after, scene, had, LAST_LOOK, apart) and all(
             self._falls(board, line)
             for board in (scene.after, *there)

@@ -25,6 +25,7 @@ from kibitz.comment.claims.merits import (
     listed,
 )
 from kibitz.comment.facts import (
+    RECENT,
     SHOWN,
     Scene,
     Unit,
@@ -128,8 +129,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
     line = scene.told(plies, FAR)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
-        common = theirs & own
-        won, lost = _without_trade(listed(theirs - common), listed(own - common))
+        won, lost = _without_trade(listed(theirs - own), listed(own - theirs))
         worth = sum(CENTIPAWNS[k] for k in won) - sum(CENTIPAWNS[k] for k in lost)
         own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
         taken = {captured_by(board, move) for board, move in own_moves}
@@ -229,6 +229,8 @@ class Draws(Claim):
 def drawn(scene: Scene) -> list[Draws]:
     """How the line makes a draw, if it does; moves that nothing forces may repeat without one."""
     boards = [scene.before]
+    if _is_third_time(scene):
+        return [Draws("repetition")]
     for number, move in enumerate((scene.move, *scene.follow), start=1):
         boards.append(played(boards[-1], move))
         line = _follow(scene, number)
@@ -238,12 +240,19 @@ def drawn(scene: Scene) -> list[Draws]:
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
                 return [Draws("check", line)]
-            forced = all(
-                check or _hits(position)
-                for check, position in zip(checks, boards[1::2], strict=True)
-            )
+            made = zip(checks, boards[1::2], strict=True)
+            forced = all(check or _hits(position) for check, position in made)
             return [Draws("repetition", line)] if forced else []
     return []
+
+
+def _is_third_time(scene: Scene) -> bool:
+    """Whether the position after the move was there twice in the moves before."""
+    board, key, times = scene.before.copy(stack=RECENT), force.key_of(scene.after), 1
+    while board.move_stack:
+        board.pop()
+        times += force.key_of(board) == key
+    return times > 2
 
 
 def _hits(board: chess.Board) -> bool:
@@ -407,10 +416,10 @@ class Castles(Claim):
 
 def castled(scene: Scene) -> list[Castles]:
     """Whether the mover castles soon, and could not at once."""
-    boards = scene.course_boards
     if any(map(scene.before.is_castling, scene.before.generate_castling_moves())):
         return []
-    for plies, (board, move) in enumerate(zip(boards, scene.course, strict=False), start=1):
+    moves = zip(scene.course_boards, scene.course, strict=False)
+    for plies, (board, move) in enumerate(moves, start=1):
         if 1 < plies <= SOON and board.turn == scene.mover and board.is_castling(move):
             return [Castles(scene.told(plies))]
     return []

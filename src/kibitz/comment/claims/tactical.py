@@ -266,11 +266,12 @@ class Interferes(Claim):
     def proved(self, scene: Scene) -> bool:
         """The slider guarded the target before, something has come between, and nothing guards it.
 
-        It comes there with the move or with the reply.
+        It comes there with the move, or with the reply to a check.
         """
         before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
         return (
-            stands(before, self.slider, self.target)
+            (self.square == scene.landed or scene.after.is_check())
+            and stands(before, self.slider, self.target)
             and self.slider.white == self.target.white
             and before.piece_at(self.square) is None
             and after.piece_at(self.square) is not None
