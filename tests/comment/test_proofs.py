@@ -935,7 +935,7 @@ def claims_there_are() -> Iterator[type[Claim]]:
             waiting.append(kind)
             is_ours = kind.__module__.startswith(claims.__name__)
             if (
-                kind not in (Feature, Judged, outcomes.Left) and is_ours
+                kind not in (Feature, Judged, outcomes.LineEnd) and is_ours
             ):  # which others are kinds of
                 yield kind
 

@@ -15,7 +15,13 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
-from kibitz.comment.contrast import is_answered_so, is_declined, is_forced, is_shared, is_too_small
+from kibitz.comment.contrast import (
+    answer_works_too,
+    is_declined,
+    is_forced,
+    is_shared,
+    is_too_small,
+)
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select import Memory, is_confirmed, kind_of, plain_threats, ranked
@@ -298,7 +304,7 @@ def test_the_answer_to_the_next_best_move_fails_after_the_best(king: str, same: 
     next_best = Scene(board, chess.Move.from_uci("e1f1"), (chess.Move.from_uci("e4c3"),))
     why = tactic.TakesLoose(unit("Qc3"))
     assert why.proved(next_best.other)
-    assert is_answered_so(best, next_best, [why]) is same
+    assert answer_works_too(best, next_best, [why]) is same
 
 
 @pytest.mark.parametrize(("centipawns", "kept"), [(-500, True), (-250, True), (0, False)])

@@ -273,7 +273,7 @@ def is_too_small(claim: Claim, scene: Scene) -> bool:
     return False
 
 
-def is_answered_so(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
+def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
     """Whether the answer to the next best move does the same after the one that was made."""
     if other.reply is None or other.reply not in scene.after.legal_moves:
         return False

@@ -26,12 +26,12 @@ from kibitz.comment.contrast import (
     CHASES,
     GAINS,
     SOLID,
+    answer_works_too,
     consequences,
     costs_much,
     ends_apart,
     falls_too,
     is_ahead_soon,
-    is_answered_so,
     is_declined,
     is_forced,
     is_missed,
@@ -140,7 +140,9 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
     steps = (step(scene.before, other.move), step(other.after, other.reply))
     fails = outlook.NextFails(*steps, tuple(why))
-    return [fails] if why and fails.proved(scene) and not is_answered_so(scene, other, why) else []
+    return (
+        [fails] if why and fails.proved(scene) and not answer_works_too(scene, other, why) else []
+    )
 
 
 def _intends(scene: Scene, level: Level) -> list[Claim]:

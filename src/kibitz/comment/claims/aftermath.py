@@ -17,7 +17,7 @@ from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
 from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, keeps_more, listed
-from kibitz.comment.claims.outcomes import Left, reference
+from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
     SHOWN,
     WORTH,
@@ -166,7 +166,7 @@ def queened(scene: Scene) -> list[Queens]:
 
 
 @dataclass(frozen=True)
-class GainsTime(Left):
+class GainsTime(LineEnd):
     """A later move of the line attacks a piece that has to leave then."""
 
     piece: Unit  # where it is attacked
@@ -205,7 +205,7 @@ def gained_time(scene: Scene) -> list[GainsTime]:
 
 
 @dataclass(frozen=True)
-class LeavesPassed(Left):
+class LeavesPassed(LineEnd):
     """The line ends without queens, with a passed pawn of the mover far up that is new."""
 
     pawn: Unit
@@ -249,7 +249,7 @@ def _passed_files(board: chess.Board, white: bool) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Invades(Left):
+class Invades(LineEnd):
     """A rook of the mover comes to its seventh rank in the line, and stays there."""
 
     square: int
@@ -278,7 +278,7 @@ def invaded(scene: Scene) -> list[Invades]:
 
 
 @dataclass(frozen=True)
-class DrivesOut(Left):
+class DrivesOut(LineEnd):
     """The line drives the other king from home, with queens on the board."""
 
     square: int  # where it stands in the end
@@ -315,7 +315,7 @@ def _from_home(board: chess.Board, white: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Settles(Left):
+class Settles(LineEnd):
     """A later move of the line brings a knight to an outpost far up."""
 
     square: int
@@ -346,7 +346,7 @@ def settled(scene: Scene) -> list[Settles]:
 
 
 @dataclass(frozen=True)
-class GetsBishops(Left):
+class GetsBishops(LineEnd):
     """The line leaves only the mover with both bishops."""
 
     line: str = ""
@@ -371,7 +371,7 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
 
 
 @dataclass(frozen=True)
-class Doubles(Left):
+class Doubles(LineEnd):
     """A trade at once leaves the other side with doubled pawns."""
 
     file: int

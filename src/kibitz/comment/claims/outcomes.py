@@ -49,7 +49,7 @@ EVEN = 0.06  # value, at most, of a position that is drawn for sure
 PERPETUAL = 3  # checks in a row that end where they began, at least
 
 
-class Left(Claim):
+class LineEnd(Claim):
     """What a line leaves, which has to come whatever the other side chooses on the way."""
 
     line: str
@@ -275,7 +275,7 @@ def _repeats(boards: list[chess.Board]) -> bool:
 
 
 @dataclass(frozen=True)
-class OpensUp(Left):
+class OpensUp(LineEnd):
     """The line tears open the other king's position, or drives it out, with queens on."""
 
     line: str = ""
@@ -308,7 +308,7 @@ def _attackers(board: chess.Board, white: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Runs(Left):
+class Runs(LineEnd):
     """A passed pawn of the mover comes within two squares of promotion in the line."""
 
     pawn: Unit  # at the end of the line
@@ -340,7 +340,7 @@ def running(scene: Scene) -> list[Runs]:
 
 
 @dataclass(frozen=True)
-class Uncastles(Left):
+class Uncastles(LineEnd):
     """The other side can castle no more after the line, and has not."""
 
     line: str = ""
