@@ -23,7 +23,7 @@ ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and sea
 MOST_PIECES = 7  # in endgame tables
 AMISS = 0.3  # value by which a look has to differ from a long one to show it wrong
 AS_GOOD = 0.06  # value, at most, by which the best line is ahead of another that may be played
-PLAYABLE = 0.15  # the same where what is said is small, so that even a worse line would refute it
+PLAYABLE = 0.15  # the same of a pawn that is won, and of what a line leaves
 
 
 class Unsearched(Exception):  # noqa: N818 - a question, not a mistake

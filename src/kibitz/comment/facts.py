@@ -326,6 +326,17 @@ def balance(board: chess.Board, white: bool) -> int:
     )
 
 
+def settled(board: chess.Board, white: bool) -> int | None:
+    """Pawns' worth that a side is ahead once who is to move has taken what it can.
+
+    A mate is worth a king; None where the search of material did not come to an end.
+    """
+    gain, sign = force.gain(board), 1 if board.turn == white else -1
+    if gain is None or gain > force.SURE_MATE:
+        return None if gain is None else sign * WORTH[chess.KING]
+    return balance(board, white) + sign * (max(0, gain) // 100)
+
+
 def ray_beyond(board: chess.Board, slider: int, front: int) -> int | None:
     """The first occupied square behind a piece that a slider attacks, on the same line."""
     line = chess.ray(slider, front)

@@ -28,7 +28,7 @@ class Judged(Claim):
     """Something that a search says; a deeper one has to say it, too."""
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether it does."""
+        """Whether a deeper search says it, too."""
         return self.proved(scene.deeper)
 
 

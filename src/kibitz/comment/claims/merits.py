@@ -24,6 +24,7 @@ from kibitz.comment.facts import (
     captured_by,
     is_defended,
     played,
+    settled,
 )
 from kibitz.comment.force import SURE_MATE
 from kibitz.comment.judge import BETTER, is_hard_to_find, is_only_move
@@ -56,7 +57,7 @@ class Wins(Claim):
         return plain and gain_of(scene) >= force.LEAST and exchanged(scene) == (self.won, self.lost)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether a deeper search has it too, and a still deeper one of little, for good."""
+        """Whether a deeper search has it and keeps it; a small gain is looked at once more."""
         lasting = lasts(scene.deeper) and stays_won(scene) and self.falls(scene)
         return lasting and self.proved(scene.deeper)
 
@@ -325,20 +326,14 @@ def keeps_more(
     return all(had < _end_of(board, line, scene.mover) <= most for line in lines)
 
 
-def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> float:
-    """How many pawns a side is ahead at the end of a line; of a long one also two plies before.
+def _end_of(board: chess.Board, line: Sequence[chess.Move], white: bool) -> int:
+    """How many pawns a side is ahead, all settled, at the end of a line and two plies before.
 
-    Who is to move has taken what it can; the last moves of a long line are not worth much.
+    The least of both, as the last moves of a long line are often bad ones.
     """
     cut = len(line) - 2 if len(line) > 2 * LONG_ENOUGH else len(line)
-    return min(_settled(played(board, *line[:plies]), white) for plies in (cut, len(line)))
-
-
-def _settled(board: chess.Board, white: bool) -> float:
-    gain, sign = force.gain(board), 1 if board.turn == white else -1
-    if gain is None or gain > SURE_MATE:
-        return WORTH[chess.KING] * (-1 if gain is None else sign)
-    return balance(board, white) + sign * max(0, gain) / 100
+    ends = [settled(played(board, *line[:plies]), white) for plies in (cut, len(line))]
+    return min(-WORTH[chess.KING] if end is None else end for end in ends)
 
 
 @dataclass(frozen=True)

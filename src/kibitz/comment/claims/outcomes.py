@@ -34,6 +34,7 @@ from kibitz.comment.facts import (
     exposure,
     is_passed,
     played,
+    settled,
     units,
 )
 from kibitz.comment.judge import WON
@@ -171,17 +172,11 @@ def reference(scene: Scene) -> tuple[chess.Board, int]:
     if scene.last_took is None:
         return before, balance(before, scene.mover)
     if not before.move_stack:
-        return before, _settled(before)
+        ahead = settled(before, before.turn)
+        return before, balance(before, before.turn) if ahead is None else ahead
     earlier = before.copy(stack=1)
     earlier.pop()
     return earlier, balance(earlier, scene.mover)
-
-
-def _settled(board: chess.Board) -> int:
-    """Pawns' worth that the side to move is ahead once it has taken what it can."""
-    gain = force.gain(board)
-    mates = gain is None or abs(gain) > force.SURE_MATE
-    return balance(board, board.turn) + (0 if mates else max(0, gain or 0) // 100)
 
 
 # --- mates and draws ------------------------------------------------------------------------------
