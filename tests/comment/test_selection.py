@@ -316,12 +316,12 @@ def test_a_line_with_more_than_the_score_says_hides_something(centipawns: int, k
     assert merit.keeps_more(made.after, replace(made, analysis=looks), 0) is kept
 
 
-@pytest.mark.parametrize(("fen", "told"), [(HIT_ROOK, True), (HIT_ROOK_GUARDED, False)])
-def test_a_threat_of_what_is_taken_is_none(fen: str, told: bool) -> None:
+@pytest.mark.parametrize(("fen", "is_threat"), [(HIT_ROOK, True), (HIT_ROOK_GUARDED, False)])
+def test_a_threat_of_what_is_taken_is_none(fen: str, is_threat: bool) -> None:
     """The knight hits the rook, which has to go; or a bishop takes the knight."""
-    made = scene(fen, "Nd6 Re7" if told else "Nd6 Bxd6")
+    made = scene(fen, "Nd6 Re7" if is_threat else "Nd6 Bxd6")
     looked = replace(made, analysis=always(-0.5))
-    assert bool(plain_threats(looked)) is told
+    assert bool(plain_threats(looked)) == is_threat
 
 
 def test_queens_that_face_each_other_are_no_threat() -> None:
