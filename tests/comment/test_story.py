@@ -193,6 +193,21 @@ def test_a_won_game_says_by_how_much(moves: str, tags: str, part: str) -> None:
     assert ("bishop" in text) is ("Nxa6" in moves)
 
 
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (-0.9, "Black won on move 3."),
+        (0.05, "that looks level"),
+        (0.18, "from a position that was a little worse"),
+        (0.4, "though White was better in the last position"),
+    ],
+)
+def test_who_won_without_standing_better_is_said_to_have_done_so(value: float, part: str) -> None:
+    game = parse_game('[Result "0-1"]\n\n1. e4 e6 2. d4 d6 3. c3 Nf6 0-1')
+    told = Figures((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, value), (Label.NONE,) * 6, None)
+    assert part in story_of(game.tree, told, [Comment()] * 6)
+
+
 @pytest.mark.parametrize(("count", "said"), [(2, True), (1, False)])
 def test_a_habit_is_what_more_than_one_bad_move_has_in_common(count: int, said: bool) -> None:
     game = parse_game("1. e4 e5 2. Nf3 Nc6 3. Bc4 Nf6 *")

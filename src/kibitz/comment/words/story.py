@@ -363,6 +363,8 @@ def _ending(
         kind += ".level"
     elif final and (final > 0) is not white_won:
         kind += ".odd"
+    elif (figures.values[-1] > 0) is not white_won:
+        kind += ".behind"
     return teller.say(kind, **names, **slots)
 
 

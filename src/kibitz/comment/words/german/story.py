@@ -116,12 +116,14 @@ STORY: dict[str, tuple[str, ...]] = {
     "won.odd": (
         "{winner} gewann im {number}. Zug, obwohl {loser} in der letzten Stellung besser stand.",
     ),
+    "won.behind": ("{winner} gewann im {number}. Zug, aus einer etwas schlechteren Stellung.",),
     "won": (
         "{winner} gewann im {number}. Zug{up}.",
         "Bis zum {number}. Zug hatte {winner} gewonnen{up}.",
     ),
     "resigned": ("{loser} gab im {number}. Zug auf{down}.",),
     "resigned.odd": ("{loser} gab im {number}. Zug in der besseren Stellung auf.",),
+    "resigned.behind": ("{loser} gab im {number}. Zug auf, in einer etwas besseren Stellung.",),
     "resigned.level": (
         "{loser} gab im {number}. Zug auf, in einer Stellung, die ausgeglichen aussieht.",
     ),
