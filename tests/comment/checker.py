@@ -733,6 +733,16 @@ def line_open(at: At, text: str) -> bool:
     return there and bool(chess.between(by, target) & chess.BB_SQUARES[at.move.from_square])
 
 
+def gone_back(at: At, text: str) -> bool:
+    """The moved piece stands where it was: after the line, or before an earlier move of its own."""
+    if line := re.search(rf"{MOVE}(?: (?:\d+\.)?{SAN})*", text):
+        home, after = at.move.from_square, after_line(at, line.group())
+        return after.piece_at(home) == at.before.piece_at(home)
+    moves = (move for move in reversed(at.before.move_stack))
+    came = next((move for move in moves if move.to_square == at.move.from_square), None)
+    return came is not None and came.from_square == at.move.to_square
+
+
 def shut_off(at: At, text: str) -> bool:
     """The moved piece has come between another of its side and what that guarded."""
     guard, target = (square for _, square in units(text)[-2:])
@@ -1215,6 +1225,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda at, t: not after_line(at, t).has_castling_rights(not at.mover),
     ),
     ("draws", r"stalemate: \d", lambda at, t: after_line(at, t).is_stalemate()),
+    ("goes back", r"is back (?:on|where)|goes back to", gone_back),
     (
         "moves again",
         r"has to move again|makes the .* move again",

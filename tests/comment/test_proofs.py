@@ -51,11 +51,11 @@ def seen(value: float, *moves: str, mate: int = 0, second: float | None = None) 
 def scene(
     fen: str, line: str, had: Evaluation | None = None, has: Evaluation | None = None
 ) -> Scene:
-    """A move and those after it; a move in brackets was made before."""
+    """A move and those after it; moves in brackets were made before."""
     board, last, took = chess.Board(fen), None, None
     earlier, _, line = line.rpartition(") ")
-    if earlier:
-        last = board.parse_san(earlier[1:])
+    for san in earlier[1:].split():
+        last = board.parse_san(san)
         took = captured_by(board, last)
         board.push(last)
     after = board.copy()
@@ -76,6 +76,8 @@ KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5
 PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
 PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
 SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
+OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
+COME_OUT = "rnbqkbnr/ppp2ppp/3p4/4p3/3PP3/8/PPP2PPP/RNBQKBNR b KQkq - 0 2"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
 DISCOVERS = "4k3/8/8/8/4N3/8/8/4RK2 w - - 0 1"
 BISHOP = "4k3/8/2n5/8/8/8/8/4KB2 w - - 0 1"
@@ -179,6 +181,27 @@ CASES: list[Figures] = [
         tactic.DoubleCheck(unit("Nf6"), unit("Re1")),
         scene(DISCOVERS, "Nf6+"),
         [scene(DISCOVERS, "Ng5+")],
+    ),
+    # It stays out; it takes back; a check is met; it is the endgame.
+    (
+        fault.GoesBack(unit("Nc3"), "2...d6 3.Nc3"),
+        scene(OUT_AND_BACK, "Nb5 d6 Nc3"),
+        [
+            scene(OUT_AND_BACK, "Nb5 d6 Nf3"),
+            scene(OUT_AND_BACK.replace("5n2/8/3", "8/8/n2"), "Nb5 Nc3 Nxc3"),
+            scene("6k1/5ppp/8/8/8/2N5/5PPP/6K1 w - - 0 2", "Nb5 f6 Nc3"),
+        ],
+    ),
+    # It had to go; it took something on its way; another piece comes back.
+    (
+        fault.GoesBack(unit("bc8")),
+        scene(COME_OUT, "(Bd7 a3) Bc8"),
+        [
+            scene(COME_OUT, "(Bg4 h3) Bc8"),
+            scene(COME_OUT.replace("8/PPP", "7B/PPP"), "(Bxh3 a3) Bc8"),
+            scene(COME_OUT, "(Nd7 a3) Nb8"),
+            scene(COME_OUT, "(Bd7 a3 Nf6 b3 Be6 c3) Bd7"),
+        ],
     ),
     # Three of four minor pieces are out; it takes something; it was out before.
     (

@@ -17,6 +17,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, stands
+from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
@@ -31,12 +32,39 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
+from kibitz.comment.select import kind_of
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 SOON = 4  # plies, the move itself included
 PIECE = 0.5  # winning chances, which no pawn costs
 CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
+FORCING = (
+    "chases",
+    "attacks_loose",
+    "attacks_two",
+    "outnumbers",
+    "presses",
+    "connected_passed",
+)  # what asks for an answer at once
+HARD = (
+    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
+    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Takes, aftermath.Queens),
+)
+DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
+SLIGHT = (  # too little to be the point of a line
+    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
+    *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
+    *("Castles", "TradesQueens", "Uncastles", "Clears"),
+)
+SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
+FAINT = (  # the same in all phases
+    *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
+    *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
+)
+PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles")  # not the point of a blunder
+HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
@@ -182,6 +210,8 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
     if same and _is_all(claim, scene.captured):
         return True
     if isinstance(claim, Feature) and claim.find is steps_away:  # of a piece on another square
+        if scene.captured == claim.pieces[0]:
+            return True  # which attacks it no more
         same = scene.move.from_square == scene.instead.move.from_square
         return same and any(claim.pieces[0] in other.pieces for other in steps_away(scene))
     guarded = claim.target if isinstance(claim, merit.Parries) else None
@@ -279,3 +309,39 @@ def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
         return False
     same = Scene(scene.after, other.reply, (), scene.analysis, scene.move)
     return is_there_too(why[0], [same])
+
+
+def breaks(claim: Claim) -> bool:
+    """Whether a pawn attacks one in the centre."""
+    pieces = claim.pieces if isinstance(claim, Feature) and claim.name == "strikes" else ()
+    return any(chess.BB_SQUARES[pawn.square] & chess.BB_CENTER for pawn in pieces)
+
+
+def is_strong(claim: Claim) -> bool:
+    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up."""
+    if not isinstance(claim, changed.Outpost):
+        return isinstance(claim, changed.Seventh)
+    square, white = claim.piece.square, claim.piece.white
+    return (square >> 3 if white else 7 - (square >> 3)) >= aftermath.FAR_UP
+
+
+def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
+    """What a move of a line takes, and its answer does not make up for elsewhere.
+
+    Two moves later its side has more than before, or ends with more than by the other line.
+    """
+    back = captured_by(line.after, line.reply) if line.reply else None
+    most = back.worth if back else 0
+    takes = [claim for claim in aftermath.grabbed(line) if claim.target.worth > most]
+    if line is scene.instead:
+        gains = not scene.reply or ends_apart(line, _refuted(scene))
+    else:
+        soon = line.course_boards[: SOON + 1][-1]
+        gains = balance(soon, line.mover) > balance(scene.before, line.mover)
+    return tuple(takes) if gains else ()
+
+
+def is_hard(claim: Claim) -> bool:
+    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
+    hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
+    return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__

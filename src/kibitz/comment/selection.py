@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-import chess
-
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
-from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.cover import uncovered
-from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -24,9 +20,17 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.contrast import (
     CHASES,
+    DEFENDS,
+    FAINT,
+    FORCING,
     GAINS,
+    HITS,
+    PLACES,
+    SAVES,
+    SLIGHT,
     SOLID,
     answer_works_too,
+    breaks,
     consequences,
     costs_much,
     ends_apart,
@@ -34,8 +38,10 @@ from kibitz.comment.contrast import (
     is_ahead_soon,
     is_declined,
     is_forced,
+    is_hard,
     is_missed,
     is_shared,
+    is_strong,
     is_the_cost,
     is_there_too,
     is_too_small,
@@ -43,6 +49,7 @@ from kibitz.comment.contrast import (
     moves_of,
     parries,
     same_reply,
+    taken,
 )
 from kibitz.comment.facts import Scene, phase
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -154,7 +161,9 @@ def _intends(scene: Scene, level: Level) -> list[Claim]:
     if idea is None:
         return []
     if idea.captured is not None and idea.move.from_square == scene.landed:
-        return [claim for claim in proved_of(scene) if kind_of(claim) == "chases"][:1]
+        hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
+        if hits:
+            return [claim for claim in hits if kind_of(claim) == "chases"][:1]
     gains = [*consequences(idea)]
     why = [claim for claim in reasons(idea, level, 2, gains) if isinstance(claim, PAYING)]
     intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
@@ -236,6 +245,9 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         if found is None and mark_of(scene) is not Label.INACCURACY:
             found = _further(scene, causes, lines, level)
         causes, lines = found or (causes, lines)
+    bare = not (solid or opens or any(map(_explains, causes[:1])))
+    if bare and mark_of(scene) is not Label.INACCURACY:
+        causes, lines = _plain(scene, causes, lines, level)
     early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
@@ -300,7 +312,7 @@ def _intended(
 ) -> tuple[list[Claim], list[Claim]] | None:
     """What the refutation threatens to do next, or the better move, as nothing else explains."""
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
-    if causes and isinstance(causes[0], (fault.Allows, fault.Overlooks)):
+    if causes and isinstance(causes[0], ANSWERS):
         why = tuple(_intends(scene.other, level))
         theirs = [] if best is None else same_reply(scene)
         theirs += [] if best is None or not scene.instead.reply else [scene.instead.other]
@@ -323,7 +335,7 @@ def _further(
     What the other line has as well is no reason.
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
-    if causes and isinstance(causes[0], (fault.Allows, fault.Overlooks)):
+    if causes and isinstance(causes[0], ANSWERS):
         other = scene.instead.other if best is not None and scene.instead.reply else None
         plies, why = _later(scene.other, other, level)
         allows = fault.Allows(causes[0].reply, why, plies)
@@ -337,36 +349,65 @@ def _further(
     return causes, lines
 
 
+def _plain(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]]:
+    """Cause and alternative by what stands on the board, where nothing else explains."""
+    for claim in _on_the_board(scene, causes, lines, level):
+        if claim.proved(scene):
+            better = isinstance(claim, fault.Better)
+            return (causes, [claim]) if better else ([claim, *causes[1:]], lines)
+    return causes, lines
+
+
+def _on_the_board(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> Iterator[Claim]:
+    """What the refutation or the better move takes, or attacks; a piece that goes back.
+
+    The better move has to be one of which nothing is said yet, but for what is taken at once.
+    """
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
+    if answer and (why := taken(scene.other, scene)):
+        yield fault.Allows(answer.reply, why)
+    if best is None or best.why:
+        return
+    if why := taken(scene.instead, scene):
+        yield fault.Better(best.step, why)
+    later = scene.other.ahead(2) if answer else None
+    if answer and later and (why := taken(later, scene)):
+        yield fault.Allows(answer.reply, why, 2)
+    yield from fault.went_back(scene)
+    if answer and (why := _hits(scene.other, level)):
+        yield fault.Allows(answer.reply, why)
+    if answer and later and (why := _hits(later, level)):
+        yield fault.Allows(answer.reply, why, 2)
+    if why := _hits(scene.instead, level):
+        yield fault.Better(best.step, why)
+
+
+def _hits(scene: Scene, level: Level) -> tuple[Claim, ...]:
+    """What a move attacks."""
+    return tuple(claim for claim in reasons(scene, level, 3) if kind_of(claim) in FORCING)[:1]
+
+
 def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
     """The first later move of a line for which there is a reason, and that; none of another's."""
     theirs = [] if other is None else [*moves_of(other)]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
             slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
-            if slight and not _breaks(claim):
+            if slight and not breaks(claim):
                 continue
             new = not any(claim.proved(move) for move in theirs)
-            plan = is_lasting(claim) and not (_is_strong(claim) or _breaks(claim))
+            plan = is_lasting(claim) and not (is_strong(claim) or breaks(claim))
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            sure = _breaks(claim) or is_forced(line, 2 * number)
+            sure = breaks(claim) or is_forced(line, 2 * number)
             if new and apart and sure:
                 return 2 * number, (claim,)
     return 0, ()
-
-
-def _breaks(claim: Claim) -> bool:
-    """Whether a pawn attacks one in the centre."""
-    pieces = claim.pieces if isinstance(claim, Feature) and claim.name == "strikes" else ()
-    return any(chess.BB_SQUARES[pawn.square] & chess.BB_CENTER for pawn in pieces)
-
-
-def _is_strong(claim: Claim) -> bool:
-    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up."""
-    if not isinstance(claim, changed.Outpost):
-        return isinstance(claim, changed.Seventh)
-    square, white = claim.piece.square, claim.piece.white
-    return (square >> 3 if white else 7 - (square >> 3)) >= aftermath.FAR_UP
 
 
 def _explains(claim: Claim) -> bool:
@@ -451,42 +492,11 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
 
 
 PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
-HARD = (
-    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
-    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
-    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Takes, aftermath.Queens),
-)
-FORCING = (
-    "chases",
-    "attacks_loose",
-    "attacks_two",
-    "outnumbers",
-    "presses",
-    "connected_passed",
-)  # what asks for an answer at once
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
-DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
-SLIGHT = (  # too little to be the point of a line
-    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
-    *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    *("Castles", "TradesQueens", "Uncastles", "Clears"),
-)
-SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
-FAINT = (  # the same in all phases
-    *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
-    *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
-)
-PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles")  # not the point of a blunder
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
-HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
+ANSWERS = (fault.Allows, fault.Overlooks)
 MATES = (merit.MateIn, outcomes.MatesLater)
-
-
-def is_hard(claim: Claim) -> bool:
-    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
-    hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
-    return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__

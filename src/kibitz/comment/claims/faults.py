@@ -21,11 +21,21 @@ from kibitz.comment.claims.merits import (
 )
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, exposure, played
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    balance,
+    captured_by,
+    exposure,
+    is_unsafe,
+    phase,
+    played,
+)
 from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
+LATELY = 8  # plies in which a piece that goes back has come
 LONGEST_ANSWER = 5  # plies of a refutation that are named
 
 
@@ -166,6 +176,41 @@ class EarlyQueen(Claim):
         stay = (minors & rank & scene.after.occupied_co[scene.mover]).bit_count()
         leaves = scene.move.from_square == home and not scene.captured and not scene.before.chess960
         return early and leaves and stay >= AT_HOME
+
+
+@dataclass(frozen=True)
+class GoesBack(Claim):
+    """A piece goes back to where it came from lately, at once or after the reply."""
+
+    piece: Unit  # back on its square
+    line: str = ""  # the reply and the move back
+
+    def proved(self, scene: Scene) -> bool:
+        """Two moves have left it where it was, and taken nothing."""
+        return self in went_back(scene)
+
+
+def went_back(scene: Scene) -> list[GoesBack]:
+    """Whether the move undoes one made lately, or is undone by the next one, before the endgame.
+
+    A piece that had to go was attacked.
+    """
+    piece, back = scene.piece, chess.Move(scene.landed, scene.move.from_square)
+    busy = scene.captured is not None or scene.after.is_check() or scene.before.is_check()
+    if busy or piece.kind in (chess.PAWN, chess.KING) or phase(scene.before) == "endgame":
+        return []
+    if scene.next == back and not captured_by(scene.boards[2], back):
+        line = scene.after.variation_san(scene.follow[:2]).replace(". ", ".")
+        return [GoesBack(piece._replace(square=back.to_square), line)]
+    if is_unsafe(scene.before, scene.move.from_square):
+        return []
+    earlier = scene.before.copy(stack=min(LATELY, len(scene.before.move_stack)))
+    while earlier.move_stack:
+        came = earlier.pop()
+        if came.to_square == scene.move.from_square:  # the last to come there is the piece
+            undone = came == back and captured_by(earlier, came) is None
+            return [GoesBack(piece)] if undone else []
+    return []
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,14 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The queen comes out early, before knights and bishops.",
         "This brings the queen out before the knights and bishops.",
     ),
+    "GoesBack": (
+        "The {kind} goes back to {square}, which costs two moves.",
+        "The {kind} is back on {square}: two moves are gone.",
+    ),
+    "GoesBack.line": (
+        "After {line} the {kind} is back on {square}: two moves are gone.",
+        "After {line} the {kind} is back where it was, and two moves are gone.",
+    ),
     "Stalemates": ("This is stalemate, and the better game is gone.",),
     "CastlesInto": ("This castles into an attack: {pieces} pieces look at the king's squares.",),
     "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),

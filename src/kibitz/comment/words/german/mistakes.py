@@ -39,6 +39,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Die Dame kommt früh heraus, vor den Springern und Läufern.",
         "Das bringt die Dame vor den Springern und Läufern ins Spiel.",
     ),
+    "GoesBack": ("{piece:der} steht wieder am alten Platz: Das kostet zwei Züge.",),
+    "GoesBack.line": (
+        "Nach {line} steht {piece:der} wieder am alten Platz: Das kostet zwei Züge.",
+    ),
     "Stalemates": ("Das ist patt, und der Vorteil ist dahin.",),
     "CastlesInto": (
         "Das rochiert in einen Angriff hinein: {pieces} Figuren zielen auf Felder um den König.",
