@@ -375,14 +375,12 @@ def _on_the_board(
         return
     if why := taken(scene.instead, scene):
         yield fault.Better(best.step, why)
-    later = scene.other.ahead(2) if answer else None
-    if answer and later and (why := taken(later, scene)):
+    if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
     yield from fault.went_back(scene)
-    if answer and (why := _hits(scene.other, level)):
-        yield fault.Allows(answer.reply, why)
-    if answer and later and (why := _hits(later, level)):
-        yield fault.Allows(answer.reply, why, 2)
+    for plies in (0, 2):
+        if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level)):
+            yield fault.Allows(answer.reply, why, plies)
     if why := _hits(scene.instead, level):
         yield fault.Better(best.step, why)
 
