@@ -359,13 +359,16 @@ def _ending(
         late = last.turn == (not white_won)  # the flag fell on the move that was due
         slots["number"] = str((last if late else boards[-2]).fullmove_number)
         kind = "time.won" if final == (-2 if white_won else 2) else "time"
-    elif abs(figures.values[-1]) <= LEVEL:
-        kind += ".level"
-    elif final and (final > 0) is not white_won:
-        kind += ".odd"
-    elif (figures.values[-1] > 0) is not white_won:
-        kind += ".behind"
+    else:
+        kind += _stood(figures.values[-1] if white_won else -figures.values[-1])
     return teller.say(kind, **names, **slots)
+
+
+def _stood(value: float) -> str:
+    """How a winner stood in the last position, if not better."""
+    if abs(value) <= LEVEL:
+        return ".level"
+    return "" if value > 0 else ".odd" if standing(value) else ".behind"
 
 
 def _more(board: chess.Board, white: bool, teller: Teller) -> str:
