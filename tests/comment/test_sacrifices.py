@@ -305,3 +305,15 @@ def test_a_knight_that_takes_a_bishop_and_is_taken_back_is_no_sacrifice() -> Non
     line = "Nxf4 exf4 Rg5+ Kh7 Rg6 Rg8 Kf3 Rxg6 fxg6+ Kxg6"
     assert sacrifice(scene(fen.format("b"), line)) is None
     assert sacrifice(scene(fen.format("p"), line)) is not None
+
+
+def test_a_piece_that_is_guarded_well_enough_is_not_given() -> None:
+    """What takes the knight on c3 is taken by the pawn on b2, and that costs a pawn at most."""
+    fen = "2rq1rk1/pp4p1/1n3bp1/3p4/3Q4/2NB4/PPP2P2/1K1R2R1 w - - 2 23"
+    line = "Qg4 Bxc3 Qe6+ Kh8 Bxg6 Qf6 Qh3+ Kg8 Qh7#"
+    seen = seen_by(lambda board, _: Evaluation(Score("cp", 0), 0.0, _reply(board, line)))
+    one = scene(fen, line, value=0.0, analysis=seen)
+    offer = sacrifice(one)
+    assert offer is not None
+    assert offer.piece.square == chess.C3
+    assert confirmed_sacrifice(one) is None

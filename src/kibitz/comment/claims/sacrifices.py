@@ -44,6 +44,7 @@ LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 TOLERANCE = 0.05  # of winning chances by which it may be better to accept
 CLOSE = 0.1  # of winning chances by which something else may be better
+MATING = ("mate", "mated")  # of which nothing has to be taken
 MINOR = (chess.KNIGHT, chess.BISHOP)
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
 ACCEPTED = 10  # times as large as the least deeper look: what was given has to be made up for first
@@ -77,7 +78,14 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     best = last.had.line[:1] == (scene.move,)  # whatever a look after it says
     holds = value >= (-LIMITS[-1][0] if best else max(-LIMITS[-1][0], last.had.value - CLOSE))
     keeps = offer.aim == "castling" and not _costs_castling(last, offer.piece.square)
-    return offer if offer.aim and holds and not keeps else None
+    given = offer.aim in MATING or _is_given(last.after, offer)
+    return offer if offer.aim and holds and given and not keeps else None
+
+
+def _is_given(board: chess.Board, offer: GivesUp) -> bool:
+    """Whether the exchange on the piece's square, taken back to its end, costs what is given."""
+    cost = 100 * _cost(offer.lost, offer.won)
+    return force.loss_on(board, offer.piece.square) >= cost - force.LEAST
 
 
 def _costs_castling(scene: Scene, square: int) -> bool:
