@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kibitz import Board, Engine
+from kibitz import Board, Engine, load_network
 from kibitz.arena.match.spec import parse_player
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, InputError
@@ -165,6 +165,9 @@ def test_all_doors_take_the_shipped_network(capsys: pytest.CaptureFixture[str]) 
         assert "threats" in engine.network
     with Gui(Engine()) as gui:
         assert any("trained sparse-64" in line for line in gui.ask("isready", "readyok"))
+    assert load_network("shipped").name == load_network("sparse-64").name == "trained sparse-64"
+    with pytest.raises(InputError, match="did you mean 'sparse-64'"):
+        load_network("sparse-6")
     assert parse_player("kibitz").what == parse_player("sparse-64").what
     with pytest.raises(InputError, match="did you mean 'sparse-64'"):
         parse_player("sparse-6")

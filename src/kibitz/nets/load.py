@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from kibitz.core.errors import FileError, InputError, did_you_mean, missing_extra
 from kibitz.core.files import Location, cache_folder, local_path
 from kibitz.nets.card import NetworkCard, is_leela
-from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
+from kibitz.nets.discover import SHIPPED, halves, resolve, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
 from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
 from kibitz.nets.files import load, read_card, save_onnx
@@ -37,13 +37,14 @@ def load_evaluator(
     devices: Sequence[str] = ("cpu",),
     **arguments: Any,
 ) -> Evaluator:
-    """The evaluator of a network file, of a pair VALUE+POLICY, or "uniform" or "material".
+    """The evaluator of a network file or name, of a pair VALUE+POLICY, "uniform" or "material".
 
     `devices` are for ONNX Runtime, which takes several, and for torch, which takes one; so are
     further arguments of OnnxEvaluator or TorchEvaluator, whichever `backend_of` says it will be.
     """
     if what in SIMPLE:
         return inline_evaluator(SIMPLE[str(what)])
+    what = resolve(what)
     pair = halves(what)
     if pair is not None:
         value, policy = (as_batched(_half(h, backend, devices, arguments)) for h in pair)
