@@ -229,7 +229,9 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
 def _is_hit_too(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move attacks is attacked by the piece that moved as well."""
     match claim:
-        case merit.Threatens(target=Unit() as target) | Feature(name="chases", pieces=(target, *_)):
+        case merit.Threatens(target=Unit() as target):
+            pass
+        case Feature(name="chases" | "attacks_loose", pieces=(target, *_)):
             pass
         case _:
             return False
@@ -345,3 +347,15 @@ def is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
     return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__
+
+
+def explains(claim: Claim) -> bool:
+    """Whether a fault says more than a line and its score."""
+    return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
+
+
+def is_weighty(cause: Claim) -> bool:
+    """Whether a cause is more than what the refutation does besides."""
+    if not isinstance(cause, fault.Allows):
+        return True
+    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)

@@ -34,6 +34,7 @@ from kibitz.comment.contrast import (
     consequences,
     costs_much,
     ends_apart,
+    explains,
     falls_too,
     is_ahead_soon,
     is_declined,
@@ -45,6 +46,7 @@ from kibitz.comment.contrast import (
     is_the_cost,
     is_there_too,
     is_too_small,
+    is_weighty,
     leaves,
     moves_of,
     parries,
@@ -245,19 +247,19 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         if found is None and mark_of(scene) is not Label.INACCURACY:
             found = _further(scene, causes, lines, level)
         causes, lines = found or (causes, lines)
-    bare = not (solid or opens or any(map(_explains, causes[:1])))
+    bare = not (solid or opens or any(map(explains, causes[:1])))
     if bare and mark_of(scene) is not Label.INACCURACY:
         causes, lines = _plain(scene, causes, lines, level)
     early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
-    explained = any(_explains(cause) for cause in causes[:1])
+    explained = any(explains(cause) for cause in causes[:1])
     takes = any(isinstance(claim, aftermath.Takes) for claim in better)
     if explained and not (solid or takes) and mark_of(scene) is Label.INACCURACY:
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
-    elif solid and not opens and any(_explains(line) for line in lines):
-        causes = [cause for cause in causes if _is_weighty(cause)]  # what was missed says it all
+    elif solid and not opens and any(explains(line) for line in lines):
+        causes = [cause for cause in causes if is_weighty(cause)]  # what was missed says it all
     mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):
         decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
@@ -299,7 +301,7 @@ def _too_little(scene: Scene) -> set[str]:
 
 def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     """Whether what is to be said of a bad move says more than lines and scores."""
-    return any(map(_explains, (*causes[:1], *lines)))
+    return any(map(explains, (*causes[:1], *lines)))
 
 
 def _is_bare(cause: Claim) -> bool:
@@ -378,16 +380,18 @@ def _on_the_board(
     if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
     yield from fault.went_back(scene)
+    theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
     for plies in (0, 2):
-        if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level)):
+        if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
             yield fault.Allows(answer.reply, why, plies)
-    if why := _hits(scene.instead, level):
+    if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
 
 
-def _hits(scene: Scene, level: Level) -> tuple[Claim, ...]:
-    """What a move attacks."""
-    return tuple(claim for claim in reasons(scene, level, 3) if kind_of(claim) in FORCING)[:1]
+def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:
+    """What a move attacks, and others do not."""
+    found = (claim for claim in reasons(scene, level, 3) if kind_of(claim) in FORCING)
+    return tuple(claim for claim in found if not is_there_too(claim, others))[:1]
 
 
 def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
@@ -406,18 +410,6 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             if new and apart and sure:
                 return 2 * number, (claim,)
     return 0, ()
-
-
-def _explains(claim: Claim) -> bool:
-    """Whether a fault says more than a line and its score."""
-    return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
-
-
-def _is_weighty(cause: Claim) -> bool:
-    """Whether a cause is more than what the refutation does besides."""
-    if not isinstance(cause, fault.Allows):
-        return True
-    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
 
 
 def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
