@@ -31,7 +31,7 @@ from kibitz.uci.format import verbose_lines
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
-SIGNATURE = "5e6780d3"  # of `kibitz bench search`
+SIGNATURE = "c9ed69e8"  # of `kibitz bench search`
 # The page's columns, in the order of engine.js.
 KEYS = [
     "uci",

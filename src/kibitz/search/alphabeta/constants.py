@@ -5,6 +5,9 @@ They are hidden options of UCI, settings and players (`kibitz match kibitz,NullM
 kibitz`), so that a match or a tuning reaches them. `python -m research.report.constants` prints the
 test that stands behind each; a figure beside a row is of an entry of the research log. Margins and
 scores are centipawns, depths plies. A depth at the end of its range switches its part off.
+
+Nineteen of the defaults were tested together, with improvement over four plies: +39 +/- 19 Elo (844
+games at 10 000 nodes; log, 2026-11-27).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class Constants:
 
     # --- iterative deepening
     aspiration_window: int = _constant(
-        "AspirationWindow", 20, 1, 400, 4, "first window to either side; doubled after a miss"
+        "AspirationWindow", 15, 1, 400, 4, "first window to either side; doubled after a miss"
     )
     fail_high_reduction: int = _constant(
         "FailHighReduction", 2, 0, 10, 1, "most plies less after scores above the window"
@@ -35,7 +38,7 @@ class Constants:
 
     # --- pruning of a position
     reverse_futility_margin: int = _constant(
-        "ReverseFutilityMargin", 75, 0, 1_000, 8, "so far above beta for each ply"
+        "ReverseFutilityMargin", 90, 0, 1_000, 8, "so far above beta for each ply"
     )
     reverse_futility_depth: int = _constant(
         "ReverseFutilityDepth", 7, 0, NEVER, 1, "greatest depth; 0: off"
@@ -53,14 +56,14 @@ class Constants:
         "NullMoveDepthStep", 4, 1, NEVER, 1, "one ply less for so many of depth"
     )
     null_move_eval_step: int = _constant(
-        "NullMoveEvalStep", 150, 1, 10_000, 20, "one ply less for so much above beta,"
+        "NullMoveEvalStep", 190, 1, 10_000, 20, "one ply less for so much above beta,"
     )
     null_move_most: int = _constant("NullMoveMost", 3, 0, 20, 1, "at most so many of these")
 
     # --- singular extension
-    singular_depth: int = _constant("SingularDepth", 7, 3, NEVER, 1, "least depth; 127: off")
+    singular_depth: int = _constant("SingularDepth", 6, 3, NEVER, 1, "least depth; 127: off")
     singular_entry_depth: int = _constant(
-        "SingularEntryDepth", 3, 0, NEVER, 1, "the table's entry may be so much less deep"
+        "SingularEntryDepth", 2, 0, NEVER, 1, "the table's entry may be so much less deep"
     )
     singular_margin: int = _constant("SingularMargin", 2, 0, 100, 1, "for each ply")
     # Part of +34 +/- 25 Elo (500 games at 10 000 nodes, with correction by pieces and longer
@@ -73,18 +76,18 @@ class Constants:
     late_move_base: int = _constant(
         "LateMoveBase", 4, 0, 100, 1, "quiet moves: this + depth * depth, half if not improving"
     )
-    late_move_depth: int = _constant("LateMoveDepth", 8, 0, NEVER, 1, "greatest depth; 0: off")
-    futility_base: int = _constant("FutilityBase", 90, -1_000, 2_000, 12, "margin at no depth")
+    late_move_depth: int = _constant("LateMoveDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
+    futility_base: int = _constant("FutilityBase", 65, -1_000, 2_000, 12, "margin at no depth")
     futility_step: int = _constant("FutilityStep", 80, 0, 1_000, 10, "and for each ply")
     futility_depth: int = _constant("FutilityDepth", 6, -1, NEVER, 1, "greatest depth; -1: off")
     history_pruning_margin: int = _constant(
-        "HistoryPruningMargin", 3_500, 0, 100_000, 400, "history below minus this for each ply"
+        "HistoryPruningMargin", 4_500, 0, 100_000, 400, "history below minus this for each ply"
     )
     history_pruning_depth: int = _constant(
         "HistoryPruningDepth", 3, -1, NEVER, 1, "greatest depth; -1: off"
     )
     see_quiet_margin: int = _constant(
-        "SeeQuietMargin", 25, 0, 1_000, 4, "a quiet move may lose this times the squared depth"
+        "SeeQuietMargin", 19, 0, 1_000, 4, "a quiet move may lose this times the squared depth"
     )
     see_quiet_depth: int = _constant("SeeQuietDepth", 7, -1, NEVER, 1, "greatest depth; -1: off")
     see_capture_margin: int = _constant(
@@ -92,24 +95,30 @@ class Constants:
     )
     see_capture_depth: int = _constant("SeeCaptureDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
     delta_margin: int = _constant(
-        "DeltaMargin", 180, 0, 10_000, 20, "what a capture may gain beside the captured piece"
+        "DeltaMargin", 130, 0, 10_000, 20, "what a capture may gain beside the captured piece"
     )
 
     # --- late move reductions
     # From 0.8 on, with 2 more at cut nodes: -9 +/- 43 Elo (200 games; log, 2026-11-23).
     reduction_base: int = _constant(
-        "ReductionBase", 40, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
+        "ReductionBase", 60, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
     )
     reduction_divisor: int = _constant("ReductionDivisor", 220, 50, 2_000, 15, "hundredths")
     reduction_depth: int = _constant("ReductionDepth", 2, 2, NEVER, 1, "least depth; 127: off")
+    deeper_margin: int = _constant(
+        "DeeperMargin", 20, 0, 10_000, 4, "a reduced move so far above the best: a ply deeper"
+    )
+    shallower_margin: int = _constant(
+        "ShallowerMargin", 5, 0, 1_000, 2, "one not so far above it: a ply less deep"
+    )
     reduction_history: int = _constant(
         "ReductionHistory", 8_000, 100, 100_000, 800, "history that makes a ply"
     )
-    most_history_plies: int = _constant("MostHistoryPlies", 2, 0, 10, 1, "most of these plies")
+    most_history_plies: int = _constant("MostHistoryPlies", 3, 0, 10, 1, "most of these plies")
 
     # --- histories
     bonus_square: int = _constant("BonusSquare", 16, 0, 500, 3, "bonus: for each squared ply")
-    bonus_linear: int = _constant("BonusLinear", 32, 0, 5_000, 12, "and for each ply,")
+    bonus_linear: int = _constant("BonusLinear", 56, 0, 5_000, 12, "and for each ply,")
     largest_bonus: int = _constant("LargestBonus", 1_600, 1, 16_000, 160, "at most")
     capture_history_weight: int = _constant(
         "CaptureHistoryWeight", 4, 0, 64, 1, "16ths of its history in the order of a capture"
@@ -117,15 +126,21 @@ class Constants:
     victim_weight: int = _constant(
         "VictimWeight", 16, 1, 64, 2, "times its value a victim counts, its attacker once"
     )
+    pawn_threat: int = _constant(
+        "PawnThreat", 12_000, 0, 100_000, 1_200, "order: leaving a pawn's attack; less to enter one"
+    )
     # The tables by pieces were part of the +34 +/- 25 above.
     largest_share: int = _constant(
-        "CorrectionShare", 16, 1, 256, 2, "256ths by which corrections move, at most"
+        "CorrectionShare", 11, 1, 256, 2, "256ths by which corrections move, at most"
     )
     largest_correction: int = _constant(
-        "CorrectionLimit", 64, 0, NEVER, 8, "centipawns of each correction, at most; 0: off"
+        "CorrectionLimit", 85, 0, NEVER, 8, "centipawns of each correction, at most; 0: off"
     )
 
     # --- table of positions
+    expected_depth: int = _constant(
+        "ExpectedDepth", 5, 0, NEVER, 1, "up to which its score has to be on the expected side"
+    )
     age_depth: int = _constant("AgeDepth", 4, 0, 100, 1, "plies that a search of age costs")
 
     # --- time

@@ -31,6 +31,7 @@ from kibitz.search.alphabeta.order import (
 )
 from kibitz.search.alphabeta.pruning import (
     Candidate,
+    earlier_eval,
     evaluate,
     evaluate_node,
     has_pieces,
@@ -264,16 +265,23 @@ def principal_variation_search(
     beta: int,
     move_count: int,
     cut_node: int,
+    best_score: int,
 ) -> int:
     """Score of the move that has been played; a zero window first, unless it is the first move.
 
-    `new_depth` is that of the position after it, `reduction` the plies less at first.
+    `new_depth` is that of the position after it, `reduction` the plies less at first. A reduced
+    move that comes out far above the best so far is searched a ply deeper, one hardly above it a
+    ply less deep.
     """
-    is_pv = beta - alpha > 1
+    thread, is_pv, done = context.thread, beta - alpha > 1, False
     score = alpha + 1
     if reduction > 0:
         score = -search(context, ply + 1, new_depth - reduction, -alpha - 1, -alpha, cut_node | 1)
-    if score > alpha and (not is_pv or move_count > 1):
+        if score > alpha:
+            deeper = score > best_score + thread.deeper_margin + new_depth
+            plies = deeper - (score < best_score + thread.shallower_margin)
+            new_depth, done = new_depth + plies, reduction + plies == 0
+    if score > alpha and not done and (not is_pv or move_count > 1):
         score = -search(context, ply + 1, new_depth, -alpha - 1, -alpha, 1 - cut_node)
     if is_pv and (move_count == 1 or score > alpha):
         score = -search(context, ply + 1, new_depth, -beta, -alpha, cut_node & 0)
@@ -379,7 +387,7 @@ def search_moves(
         # Principal variation search: a zero window shows that a move is no better; if it is
         # better it is searched again. Not measured by itself.
         score = principal_variation_search(
-            context, ply, new_depth, reduction, alpha, beta, move_count, cut_node
+            context, ply, new_depth, reduction, alpha, beta, move_count, cut_node, best_score
         )
         if thread.stopped:
             return 0
@@ -432,15 +440,18 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
         return alpha
     is_pv, excluded = beta - alpha > 1, signed(frame.excluded)
     # Transposition table: the same position by another order of moves. Not measured by itself.
+    # Near the leaves a cutoff is believed only if one is expected, and none if none is.
     entry = probe(thread, position.key) if excluded == NO_MOVE else NO_ENTRY
     believed = entry != NO_ENTRY and entry_depth(entry) >= depth and position.rule50 < OLD_CLOCK
+    if believed and not is_pv and depth <= thread.expected_depth:
+        believed = (cut_node != 0) == (entry_score(entry, ply) >= beta)
     if believed and not is_pv and causes_cutoff(entry, ply, alpha, beta):
         return entry_score(entry, ply)
     queue_tablebase_probe(thread, position, depth, entry)
     # Static evaluation: the network's, corrected by what searches of such positions found.
     # Correction by pieces: part of +34 +/- 25 Elo (500 games at 10 000 nodes).
     adjusted_eval, tt_move = evaluate_node(context, ply, in_check, entry), entry_move(entry)
-    frame.improving = not in_check and frame.static_eval > frame_at(thread, ply - 2).static_eval
+    frame.improving = not in_check and frame.static_eval > earlier_eval(thread, ply)
     # Internal iterative reduction: without a move to begin with, less deep. Not measured by itself.
     no_tt_move = tt_move == NO_MOVE and excluded == NO_MOVE
     if enabled(thread, IIR) and no_tt_move and depth >= thread.iir_depth:

@@ -26,7 +26,7 @@ from kibitz.jit.vectors import (
     numbered,
     spread,
 )
-from kibitz.position.attacks import PAWN
+from kibitz.position.attacks import ONE, PAWN, pawn_attacks_down
 from kibitz.position.exchange import VALUES, exchange_at_least
 from kibitz.position.moves import (
     CASTLING,
@@ -214,10 +214,21 @@ def capture_score(thread: np.record, position: np.record, move: int, captured: i
 
 
 @kernel
+def _safety(thread: np.record, position: np.record, move: int, by_pawns: np.uint64) -> int:
+    """More for a quiet move of a piece out of the attack of a pawn, less for one into it."""
+    if piece_on(position, origin_of(move)) == PAWN:
+        return 0
+    left = signed(by_pawns >> np.uint64(origin_of(move)) & ONE)
+    entered = signed(by_pawns >> np.uint64(destination_of(move)) & ONE)
+    return thread.pawn_threat * (left - entered)
+
+
+@kernel
 def _score_moves(
     thread: np.record, frame: np.record, position: np.record, ply: int, first: int, count: int
 ) -> None:
-    """Write the scores of all moves from `first` on."""
+    """Write the scores of all moves from `first` on; a piece that a pawn attacks moves early."""
+    by_pawns = pawn_attacks_down(position.pawns & position.their)
     for index in range(first, count):
         move = signed(frame.moves[index])
         captured = captured_piece(position, move)
@@ -229,6 +240,7 @@ def _score_moves(
             score = KILLER_MOVE - 1
         else:
             score = quiet_score(thread, position, ply, move, continuation_index(position, move))
+            score += _safety(thread, position, move, by_pawns)
         frame.scores[index] = score
 
 

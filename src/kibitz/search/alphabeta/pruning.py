@@ -141,6 +141,13 @@ def evaluate_node(context: Context, ply: int, in_check: bool, entry: np.uint64) 
     return tt_adjusted(signed(frame.static_eval), entry, ply)
 
 
+@kernel
+def earlier_eval(thread: np.record, ply: int) -> int:
+    """The static evaluation two plies before, or where that was a check, four plies before."""
+    two = signed(frame_at(thread, ply - 2).static_eval)
+    return signed(frame_at(thread, ply - 4).static_eval) if two == NO_EVAL else two
+
+
 # --- the position ---------------------------------------------------------------------------------
 
 
