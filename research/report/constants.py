@@ -23,17 +23,19 @@ from kibitz.search.alphabeta.constants import Constants
 from research.command import carry_out
 
 TESTS = Path(__file__).parents[1] / "results" / "tests"
+MOST_NAMED = 3  # constants changed with another one, that a row names
 HEADINGS = ("constant", "default", "against", "Elo of the default", "LLR", "games", "test")
 
 app = App(name="report.constants", help="Tests behind constants.", result_action="return_value")
 
 
 class Tested(NamedTuple):
-    """A test of one value of a constant against another; Elo is that of the second one."""
+    """A test of one value of a constant against another; Elo is that of the default."""
 
     patch: int
     base: int
     beside: tuple[str, ...]  # other constants that were changed with it
+    against: int  # the value that is not the default
     elo: str
     llr: float
     games: int
@@ -43,7 +45,9 @@ class Tested(NamedTuple):
     @property
     def cells(self) -> tuple[Any, ...]:
         """Cells of its row behind the constant's name and default."""
-        against = " ".join((str(self.patch), *(f"with {name}" for name in self.beside)))
+        many = len(self.beside) > MOST_NAMED
+        beside = (f"{len(self.beside)} others",) if many else self.beside
+        against = " ".join((str(self.against), *(f"with {name}" for name in beside)))
         outcome = "undecided" if self.accepted is None else f"{self.accepted} accepted"
         return against, self.elo, f"{self.llr:.2f}, {outcome}", self.games, self.file
 
@@ -58,10 +62,14 @@ def tested(option: Option, folder: Path) -> Iterator[Tested]:
             continue
         (pair,), sprt = result["pairs"], result["sprt"]
         ends = pair["by_pairs"]
-        elo, low, high = (-ends[k] if ends[k] is not None else None for k in ("elo", "high", "low"))
+        tried, kept = (one.get(option.name, option.default) for one in (patch, base))
+        adopted = tried == option.default  # the patch has become the default
+        sign, keys = (1, ("elo", "low", "high")) if adopted else (-1, ("elo", "high", "low"))
+        elo, low, high = (None if ends[key] is None else sign * ends[key] for key in keys)
         yield Tested(
-            patch=patch.get(option.name, option.default),
-            base=base.get(option.name, option.default),
+            patch=tried,
+            base=kept,
+            against=kept if adopted else tried,
             beside=tuple(sorted(name for name in differ if name != option.name)),
             elo=elo_text(elo, low, high, ends["interval"]),
             llr=sprt["llr"],

@@ -24,7 +24,7 @@ def test_each_number_has_its_test_or_none_yet(
     found = json.loads(capsys.readouterr().out)["constants"]
     (test,) = found["LateMoveDepth"]["tests"]
     filed = json.loads(file.read_text())
-    assert (test["patch"], test["base"], test["games"]) == (0, 8, 4)
+    assert (test["patch"], test["base"], test["against"], test["games"]) == (0, 6, 0, 4)
     assert (test["llr"], test["accepted"], test["file"]) == (filed["sprt"]["llr"], None, "late")
     assert [one["tests"] for name, one in found.items() if name != "LateMoveDepth"] == [[]] * (
         len(NAMES) - 1
@@ -42,6 +42,23 @@ def test_all_tests_on_file_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     for file in TESTS.glob("*.json"):  # a patch of code changes no number
         code = any("checkout" in player for player in json.loads(file.read_text())["players"])
         assert (file.stem in read) == (not code)
+
+
+def test_the_elo_is_that_of_the_default_whichever_side_had_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether the patch has become the default or not; much that was changed with it is counted."""
+    filed = json.loads((TESTS / "nineteen.json").read_text())
+    elo = filed["pairs"][0]["by_pairs"]["elo"]
+    for name, players in (("now", filed["players"]), ("before", filed["players"][::-1])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(filed | {"players": players}))
+    assert carry_out(app, ["--folder", str(tmp_path)]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if "FutilityBase" in line]
+    before, now = (row.split() for row in rows)
+    assert before[:6] == ["FutilityBase", "65", "90", "with", "18", "others"]
+    assert now[:6] == before[:6]
+    assert (now[6][0], before[6][0]) == ("+", "-")
+    assert float(now[6]) == pytest.approx(elo, abs=0.06)
 
 
 def test_a_file_that_is_no_test_is_named(
