@@ -22,6 +22,7 @@ from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
+    WORTH,
     Scene,
     Unit,
     balance,
@@ -159,6 +160,9 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
     if best in ((), (scene.move,)):
         return True
     if isinstance(claim, aftermath.PicksUp):
+        took = scene.captured.worth if scene.captured is not None else 0
+        if took >= claim.target.worth > WORTH[chess.PAWN]:
+            return False  # which is a trade
         if not scene.instead.reply:
             return True
         answer = scene.instead.other
@@ -328,13 +332,18 @@ def is_strong(claim: Claim) -> bool:
 
 
 def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
-    """What a move of a line takes, and its answer does not make up for elsewhere.
+    """What a move of a line takes, the answer does not make up for, and is not taken anyway.
 
     Two moves later its side has more than before, or ends with more than by the other line.
     """
     back = captured_by(line.after, line.reply) if line.reply else None
     most = back.worth if back else 0
-    takes = [claim for claim in aftermath.grabbed(line) if claim.target.worth > most]
+    answer = scene.instead.other if line is not scene.instead and scene.instead.reply else None
+    takes = [
+        claim
+        for claim in aftermath.grabbed(line)
+        if claim.target.worth > most and (answer is None or answer.captured != claim.target)
+    ]
     if line is scene.instead:
         gains = not scene.reply or ends_apart(line, _refuted(scene))
     else:

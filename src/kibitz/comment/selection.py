@@ -390,7 +390,7 @@ def _on_the_board(
 
 def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:
     """What a move attacks, and others do not."""
-    found = (claim for claim in reasons(scene, level, 3) if kind_of(claim) in FORCING)
+    found = (claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS)
     return tuple(claim for claim in found if not is_there_too(claim, others))[:1]
 
 
@@ -488,5 +488,6 @@ KEPT = (2, 1, 0)  # standings that a good move keeps
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
+ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)
 MATES = (merit.MateIn, outcomes.MatesLater)

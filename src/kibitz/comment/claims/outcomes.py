@@ -125,8 +125,8 @@ def outcome(scene: Scene) -> list[ComesOut]:
         return []
     gain, plies, end = max(_settled_gains(gains), key=lambda each: each[0], default=(0, 0, 0))
     back = had + gain <= balance(scene.start, white)
-    if gain < (LEAST_UNNAMED if back else 1):
-        return []
+    if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
+        return []  # of one who is ahead nothing is won back
     line = scene.told(plies, FAR)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
