@@ -174,8 +174,9 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
     if scene.has is None or scene.has.value > -WON:
         return
     look = scene.analysis.deeper(board, LAST_LOOK)
-    runs = (move.promotion for move in scene.course[2::2])
-    if look is not None and look.value <= -WON and any(runs):
+    if look is None or look.value > -WON:
+        return
+    if any(move.promotion for move in (*scene.course[2::2], *look.line[1::2])):
         yield Feature(breakthrough, white, (scene.piece,))
 
 
