@@ -204,7 +204,7 @@ def went_back(scene: Scene) -> list[GoesBack]:
         return [GoesBack(piece._replace(square=back.to_square), line)]
     if is_unsafe(scene.before, scene.move.from_square):
         return []
-    earlier = scene.before.copy(stack=min(LATELY, len(scene.before.move_stack)))
+    earlier = scene.before.copy(stack=LATELY)
     while earlier.move_stack:
         came = earlier.pop()
         if came.to_square == scene.move.from_square:  # the last to come there is the piece

@@ -440,7 +440,7 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
         return alpha
     is_pv, excluded = beta - alpha > 1, signed(frame.excluded)
     # Transposition table: the same position by another order of moves. Not measured by itself.
-    # Near the leaves a cutoff is believed only if one is expected, and none if none is.
+    # Near the leaves a score above beta is believed at cut nodes only, one below it elsewhere.
     entry = probe(thread, position.key) if excluded == NO_MOVE else NO_ENTRY
     believed = entry != NO_ENTRY and entry_depth(entry) >= depth and position.rule50 < OLD_CLOCK
     if believed and not is_pv and depth <= thread.expected_depth:

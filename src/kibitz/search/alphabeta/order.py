@@ -214,9 +214,9 @@ def capture_score(thread: np.record, position: np.record, move: int, captured: i
 
 
 @kernel
-def _safety(thread: np.record, position: np.record, move: int, by_pawns: np.uint64) -> int:
+def _safety(thread: np.record, move: int, piece_square: int, by_pawns: np.uint64) -> int:
     """More for a quiet move of a piece out of the attack of a pawn, less for one into it."""
-    if piece_on(position, origin_of(move)) == PAWN:
+    if piece_square // 64 == PAWN:
         return 0
     left = signed(by_pawns >> np.uint64(origin_of(move)) & ONE)
     entered = signed(by_pawns >> np.uint64(destination_of(move)) & ONE)
@@ -239,8 +239,9 @@ def _score_moves(
         elif move == frame.killers[1]:
             score = KILLER_MOVE - 1
         else:
-            score = quiet_score(thread, position, ply, move, continuation_index(position, move))
-            score += _safety(thread, position, move, by_pawns)
+            piece_square = continuation_index(position, move)
+            score = quiet_score(thread, position, ply, move, piece_square)
+            score += _safety(thread, move, piece_square, by_pawns)
         frame.scores[index] = score
 
 
