@@ -21,6 +21,7 @@ from kibitz.comment.contrast import (
     is_forced,
     is_shared,
     is_too_small,
+    taken,
 )
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
@@ -327,3 +328,21 @@ def test_a_threat_of_what_is_taken_is_none(fen: str, is_threat: bool) -> None:
 def test_queens_that_face_each_other_are_no_threat() -> None:
     made = scene("3qk3/8/8/8/8/8/8/Q3K3 w - - 0 1", "Qd1 Ke7")
     assert not plain_threats(replace(made, analysis=always(-0.5)))
+
+
+@pytest.mark.parametrize(
+    ("line", "better", "answer", "said"),
+    [
+        ("h3 Bxb2 Kf1 h6 Ke2 g6", "b2b3", "g8f8", True),
+        ("h3 Bxb2 Rxe7 h6 Kf1 g6", "b2b3", "g8f8", False),  # a pawn for a pawn
+        ("h3 Bxb2 Kf1 h6 Ke2 g6", "g1f1", "f6b2", False),  # the better move loses it at once
+        ("h3 Kf8 Kf1 h6 Ke2 g6", "b2b3", "g8f8", False),  # nothing is taken
+    ],
+)
+def test_what_the_answer_takes_is_a_reason_if_only_this_move_allows_it(
+    line: str, better: str, answer: str, said: bool
+) -> None:
+    fen = "6k1/4pppp/5b2/8/8/8/1P3PPP/4R1K1 w - - 0 1"
+    made = scene(fen, line, had=seen(0.3, better, answer), has=seen(0.3))
+    found = taken(made.other, made)
+    assert found == ((aftermath.Takes(unit("Pb2")),) if said else ())
