@@ -57,6 +57,29 @@ def attacked_by_us(position: np.record, occupied: np.uint64) -> np.uint64:
 
 
 @kernel
+def attacked_by_rank(
+    position: np.record,
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """The squares that the other side's pawns attack; they and minor pieces; rooks, too; all."""
+    their, occupied = position.their, position.own | position.their
+    by_pawns = pawn_attacks_down(position.pawns & their)
+    by_minors, left = by_pawns | knight_spread(position.knights & their), position.bishops & their
+    while left:
+        by_minors |= bishop_attacks(lowest(left), occupied)
+        left = without_lowest(left)
+    by_rooks, left = by_minors, position.rooks & their
+    while left:
+        by_rooks |= rook_attacks(lowest(left), occupied)
+        left = without_lowest(left)
+    by_all, left = by_rooks | king_spread(position.kings & their), position.queens & their
+    while left:
+        queen = lowest(left)
+        by_all |= rook_attacks(queen, occupied) | bishop_attacks(queen, occupied)
+        left = without_lowest(left)
+    return by_pawns, by_minors, by_rooks, by_all
+
+
+@kernel
 def threat_maps(position: np.record) -> tuple[np.uint64, np.uint64]:
     """Squares attacked by the side to move and by the other side."""
     occupied = position.own | position.their

@@ -6,9 +6,9 @@ those that are left. Captures that may lose material are settled by exchange whe
 and go to the end if they do.
 
 Histories are small sums with gravity: the nearer one is to its limit, the less is added to it. A
-quiet move has one by its squares (butterfly history) and one as the continuation of the moves one,
-two and four plies before it. The correction history keeps the evaluator's error in the same way,
-by the pawns and by each side's pieces.
+quiet move has one by its squares and whether they are attacked (butterfly history), and one as the
+continuation of the moves one, two and four plies before it. The correction history keeps the
+evaluator's error in the same way, by pawns, by pieces and by the moves before.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from kibitz.jit.vectors import (
     numbered,
     spread,
 )
-from kibitz.position.attacks import ONE, PAWN, pawn_attacks_down
-from kibitz.position.exchange import VALUES, exchange_at_least
+from kibitz.position.attacks import ONE, PAWN, QUEEN, ROOK
+from kibitz.position.exchange import VALUES, attacked_by_rank, exchange_at_least
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -43,14 +43,18 @@ from kibitz.search.alphabeta.constants import (
     CONTINUATIONS,
     CORRECTION_GRAIN,
     HISTORY_LIMIT,
+    MOST_EVAL_BONUS,
     QUEEN_BONUS,
 )
 from kibitz.search.alphabeta.thread import (
     CORRECTION_SLOTS,
     FRAMES_BEFORE,
+    NO_CONTINUATION,
+    NO_EVAL,
     PIECE_SQUARES,
     TRIED,
     frame_at,
+    position_at,
 )
 
 # Scores of moves in their order. Captures count from GOOD_CAPTURE on; those that lose material by
@@ -108,11 +112,34 @@ def _continuation_slot(thread: np.record, ply: int, back: int, piece_square: int
 
 
 @kernel
+def note_attacks(thread: np.record, position: np.record, ply: int) -> None:
+    """Write down what the other side attacks, for histories and order."""
+    frame = frame_at(thread, ply)
+    by_pawns, by_minors, by_rooks, by_all = attacked_by_rank(position)
+    frame.attacked[0], frame.attacked[1] = by_pawns, by_minors
+    frame.attacked[2], frame.attacked[3] = by_rooks, by_all
+
+
+@kernel
+def _is_on(squares: np.uint64, square: int) -> int:
+    """1 if a square is one of those, else 0."""
+    return signed(squares >> np.uint64(square) & ONE)
+
+
+@kernel
+def _butterfly_slot(thread: np.record, position: np.record, ply: int, move: int) -> int:
+    """Where the history of a move by its squares stands, and by whether these are attacked."""
+    attacked = frame_at(thread, ply).attacked[3]
+    kind = 2 * _is_on(attacked, origin_of(move)) + _is_on(attacked, destination_of(move))
+    return (2 * kind + position.side) * SQUARES + (move & (SQUARES - 1))
+
+
+@kernel
 def quiet_score(
     thread: np.record, position: np.record, ply: int, move: int, piece_square: int
 ) -> int:
     """History of a quiet move: by its squares, and as a continuation."""
-    score = signed(thread.quiet_history[position.side * SQUARES + (move & (SQUARES - 1))])
+    score = signed(thread.quiet_history[_butterfly_slot(thread, position, ply, move)])
     for index in range(CONTINUATIONS):
         slot = _continuation_slot(thread, ply, 1 << index, piece_square)
         score += signed(thread.continuation_history[slot])
@@ -139,7 +166,7 @@ def _add_bonus(thread: np.record, position: np.record, ply: int, move: int, bonu
         slot = _capture_slot(position, move, captured)
         thread.capture_history[slot] = _with_gravity(signed(thread.capture_history[slot]), bonus)
         return
-    slot = position.side * SQUARES + (move & (SQUARES - 1))
+    slot = _butterfly_slot(thread, position, ply, move)
     thread.quiet_history[slot] = _with_gravity(signed(thread.quiet_history[slot]), bonus)
     piece_square = continuation_index(position, move)
     for index in range(CONTINUATIONS):
@@ -169,6 +196,7 @@ def update_histories(
 ) -> None:
     """Update the histories after a cutoff: its move gains, those tried before it lose."""
     bonus, quiet = history_bonus(thread, depth), is_quiet(position, move)
+    malus = bonus * thread.malus_share // 100
     if quiet and frame.killers[0] != move:
         frame.killers[1] = frame.killers[0]
         frame.killers[0] = move
@@ -176,7 +204,21 @@ def update_histories(
     for index in range(frame.tried_count):
         other = signed(frame.tried[index])
         if quiet or not is_quiet(position, other):
-            _add_bonus(thread, position, ply, other, -bonus)
+            _add_bonus(thread, position, ply, other, -malus)
+
+
+@kernel
+def reward_by_eval(thread: np.record, ply: int) -> None:
+    """Add to the butterfly history of the quiet move before what it gained by the evaluation."""
+    before, frame = frame_at(thread, ply - 1), frame_at(thread, ply)
+    if before.continuation_index == NO_CONTINUATION or before.static_eval == NO_EVAL:
+        return
+    position, move = position_at(thread, ply - 1), signed(before.move)
+    if is_quiet(position, move):
+        gained = -(signed(before.static_eval) + signed(frame.static_eval))
+        bonus = max(-MOST_EVAL_BONUS, min(MOST_EVAL_BONUS, thread.eval_bonus * gained))
+        slot = _butterfly_slot(thread, position, ply - 1, move)
+        thread.quiet_history[slot] = _with_gravity(signed(thread.quiet_history[slot]), bonus)
 
 
 # --- the order ------------------------------------------------------------------------------------
@@ -214,21 +256,23 @@ def capture_score(thread: np.record, position: np.record, move: int, captured: i
 
 
 @kernel
-def _safety(thread: np.record, move: int, piece_square: int, by_pawns: np.uint64) -> int:
-    """More for a quiet move of a piece out of the attack of a pawn, less for one into it."""
-    if piece_square // 64 == PAWN:
+def _safety(thread: np.record, frame: np.record, move: int, piece: int) -> int:
+    """More for a quiet move of a piece out of the attack of lesser ones, less for one into it."""
+    if piece == PAWN:
         return 0
-    left = signed(by_pawns >> np.uint64(origin_of(move)) & ONE)
-    entered = signed(by_pawns >> np.uint64(destination_of(move)) & ONE)
-    return thread.pawn_threat * (left - entered)
+    attacked, weight = frame.attacked[0], thread.pawn_threat
+    if piece == ROOK:
+        attacked, weight = frame.attacked[1], thread.piece_threat
+    elif piece == QUEEN:
+        attacked, weight = frame.attacked[2], 2 * thread.piece_threat
+    return weight * (_is_on(attacked, origin_of(move)) - _is_on(attacked, destination_of(move)))
 
 
 @kernel
 def _score_moves(
     thread: np.record, frame: np.record, position: np.record, ply: int, first: int, count: int
 ) -> None:
-    """Write the scores of all moves from `first` on; a piece that a pawn attacks moves early."""
-    by_pawns = pawn_attacks_down(position.pawns & position.their)
+    """Write the scores of all moves from `first` on; what lesser pieces attack moves early."""
     for index in range(first, count):
         move = signed(frame.moves[index])
         captured = captured_piece(position, move)
@@ -241,7 +285,7 @@ def _score_moves(
         else:
             piece_square = continuation_index(position, move)
             score = quiet_score(thread, position, ply, move, piece_square)
-            score += _safety(thread, move, piece_square, by_pawns)
+            score += _safety(thread, frame, move, piece_square // 64)
         frame.scores[index] = score
 
 
@@ -303,29 +347,56 @@ def _piece_index(position: np.record, side: np.uint64) -> int:
 
 
 @kernel
-def _correction_indices(position: np.record) -> tuple[int, int, int]:
-    """Where the corrections of a position are: by pawns, by own pieces, by the other side's."""
-    own = _piece_index(position, position.own)
-    their = _piece_index(position, position.their)
-    return _pawn_index(position), CORRECTION_SLOTS + own, 2 * CORRECTION_SLOTS + their
+def _minor_index(position: np.record) -> int:
+    """A number for the knights, bishops and kings of both sides."""
+    own, their = position.own, position.their
+    mixed = np.uint64((position.knights & own) * HASH_MULTIPLIERS[0])
+    mixed ^= np.uint64((position.bishops & own) * HASH_MULTIPLIERS[1])
+    mixed ^= np.uint64((position.kings & own) * HASH_MULTIPLIERS[2])
+    mixed ^= np.uint64((position.knights & their) * HASH_MULTIPLIERS[3])
+    mixed ^= np.uint64((position.bishops & their) * HASH_MULTIPLIERS[4])
+    mixed ^= np.uint64((position.kings & their) * HASH_MULTIPLIERS[1]) >> np.uint64(7)
+    mixed ^= mixed >> np.uint64(29)
+    return signed(np.uint64(mixed * HASH_MULTIPLIERS[0]) >> INDEX_SHIFT)
 
 
 @kernel
-def correction(thread: np.record, position: np.record) -> int:
+def _moves_index(thread: np.record, ply: int) -> int:
+    """A number for the two moves before."""
+    last = signed(frame_at(thread, ply - 1).continuation_index)
+    before = signed(frame_at(thread, ply - 2).continuation_index)
+    mixed = np.uint64(last * 512 + before)
+    return signed(np.uint64(mixed * HASH_MULTIPLIERS[0]) >> INDEX_SHIFT)
+
+
+@kernel
+def _correction_slots(
+    thread: np.record, position: np.record, ply: int
+) -> tuple[int, int, int, int, int]:
+    """Where the corrections of a position stand: by pawns, by pieces, by the moves before."""
+    own = CORRECTION_SLOTS + _piece_index(position, position.own)
+    their = 2 * CORRECTION_SLOTS + _piece_index(position, position.their)
+    minors = 3 * CORRECTION_SLOTS + _minor_index(position)
+    moves = 4 * CORRECTION_SLOTS + _moves_index(thread, ply)
+    return _pawn_index(position), own, their, minors, moves
+
+
+@kernel
+def correction(thread: np.record, position: np.record, ply: int) -> int:
     """Centipawns that the evaluator was too low in searches of such positions."""
     total = 0
-    for slot in _correction_indices(position):
+    for slot in _correction_slots(thread, position, ply):
         total += signed(thread.correction_history[slot])
     return total // CORRECTION_GRAIN
 
 
 @kernel
 def update_correction_history(
-    thread: np.record, position: np.record, error: int, depth: int
+    thread: np.record, position: np.record, ply: int, error: int, depth: int
 ) -> None:
     """The static evaluation was so much below the score of a search of `depth` plies."""
     share, limit = min(depth + 1, thread.largest_share), thread.largest_correction
     error = max(-limit, min(limit, error)) * CORRECTION_GRAIN
-    for slot in _correction_indices(position):
+    for slot in _correction_slots(thread, position, ply):
         old = signed(thread.correction_history[slot])
         thread.correction_history[slot] = (old * (256 - share) + error * share) // 256

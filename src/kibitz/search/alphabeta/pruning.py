@@ -99,7 +99,7 @@ def evaluate(context: Context, ply: int, entry: np.uint64) -> int:
     plies = min(signed(position.rule50), MOST_FADED_PLIES)
     faded = raw_eval * (FADE_PLIES - plies) // FADE_PLIES
     if enabled(context.thread, CORRECTION_HISTORY):
-        return faded + correction(context.thread, position)
+        return faded + correction(context.thread, position, ply)
     return faded
 
 

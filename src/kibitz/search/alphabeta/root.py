@@ -25,7 +25,7 @@ from kibitz.search.alphabeta.constants import (
     Constants,
 )
 from kibitz.search.alphabeta.negamax import clear_frames, make_move, search
-from kibitz.search.alphabeta.order import continuation_index, is_quiet
+from kibitz.search.alphabeta.order import continuation_index, is_quiet, note_attacks, quiet_score
 from kibitz.search.alphabeta.pruning import (
     Candidate,
     evaluate_node,
@@ -84,18 +84,21 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
     is_drawn(thread, position, 0)  # notes its key
     evaluate_node(context, 0, in_check, probe(thread, position.key))
     clear_frames(thread, 0)
+    note_attacks(thread, position, 0)
     frame.improving = 1
     for index in range(first, thread.root_count):
         root = root_at(thread, index)
         move, nodes = signed(root.move), thread.nodes
         quiet = is_quiet(position, move)
-        child = make_move(thread, 0, move, continuation_index(position, move))
+        piece_square = continuation_index(position, move)
+        history = quiet_score(thread, position, 0, move, piece_square) if quiet else 0
+        child = make_move(thread, 0, move, piece_square)
         below.pv_length, below.in_check = 0, checkers(child) != EMPTY
         move_count, new_depth, score = index - first + 1, depth - 1, alpha + 1
         # Late move reductions, and principal variation search, as below the root (negamax.py).
         reducible = quiet and depth >= thread.reduction_depth and move_count > 2
         if enabled(thread, LATE_MOVE_REDUCTIONS) and reducible:
-            candidate = Candidate(move, move_count, True, below.in_check != 0, 0)
+            candidate = Candidate(move, move_count, True, below.in_check != 0, history)
             reduction = late_move_reduction(thread, frame, depth, True, 0, candidate)
             reduction = max(0, min(reduction, new_depth - 1))
             if reduction > 0:

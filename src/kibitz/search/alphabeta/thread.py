@@ -51,7 +51,8 @@ ALL_PARTS = (1 << 13) - 1
 PIECE_SQUARES = 6 * 64  # a piece and the square it goes to
 NO_CONTINUATION = PIECE_SQUARES  # where no move led to a position: the root, a null move
 FRAMES_BEFORE = 4  # frames before the root, so that each has one four plies before it
-CORRECTION_SLOTS = 1 << 14  # of each of its three tables
+CORRECTION_SLOTS = 1 << 14  # of each of its tables,
+CORRECTIONS = 5  # by pawns, by pieces of either side, by minor pieces, by the moves before
 TRIED = 64  # moves of a position that are remembered as tried
 
 HISTORIES = "quiet_history", "capture_history", "continuation_history", "correction_history"
@@ -88,6 +89,9 @@ FRAME = np.dtype(
         ("in_check", np.int32),  # whether the side to move is in check
         # Piece and destination of the move that is searched, or NO_CONTINUATION.
         ("continuation_index", np.int32),
+        ("move", np.int32),  # that move itself
+        # Squares that the other side attacks: by pawns, and by minor pieces, and by rooks, by all.
+        ("attacked", np.uint64, 4),
         ("null_move", np.int32),  # whether that move is a null move
         ("excluded", np.int32),  # a move left out by singular extension
         ("extension", np.int32),  # plies that the table's move is searched deeper
@@ -146,10 +150,10 @@ THREAD = np.dtype(
         ("reductions", np.int8, LIMIT * LIMIT),
         ("keys", np.uint64, MAX_HISTORY + MAX_PLY + 4),  # of the game, then of the line
         ("eval_cache", np.uint64, EVAL_CACHE),  # the evaluator's scores (pruning.py)
-        ("quiet_history", np.int16, 2 * 64 * 64),
+        ("quiet_history", np.int16, 4 * 2 * 64 * 64),
         ("capture_history", np.int16, PIECE_SQUARES * 6),
         ("continuation_history", np.int16, FRAMES_BEFORE * (PIECE_SQUARES + 1) * PIECE_SQUARES),
-        ("correction_history", np.int16, 3 * CORRECTION_SLOTS),
+        ("correction_history", np.int16, CORRECTIONS * CORRECTION_SLOTS),
     ],
     align=True,
 )
