@@ -30,7 +30,7 @@ class Constants:
 
     # --- iterative deepening
     aspiration_window: int = _constant(
-        "AspirationWindow", 18, 1, 400, 4, "first window to either side; doubled after a miss"
+        "AspirationWindow", 15, 1, 400, 4, "first window to either side; doubled after a miss"
     )
     fail_high_reduction: int = _constant(
         "FailHighReduction", 2, 0, 10, 1, "most plies less after scores above the window"
@@ -38,13 +38,13 @@ class Constants:
 
     # --- pruning of a position
     reverse_futility_margin: int = _constant(
-        "ReverseFutilityMargin", 80, 0, 1_000, 8, "so far above beta for each ply"
+        "ReverseFutilityMargin", 90, 0, 1_000, 8, "so far above beta for each ply"
     )
     reverse_futility_depth: int = _constant(
         "ReverseFutilityDepth", 7, 0, NEVER, 1, "greatest depth; 0: off"
     )
     iir_depth: int = _constant(
-        "IirDepth", 5, 1, NEVER, 1, "internal iterative reduction: least depth; 127: off"
+        "IirDepth", 4, 1, NEVER, 1, "internal iterative reduction: least depth; 127: off"
     )
     null_move_depth: int = _constant("NullMoveDepth", 3, 1, NEVER, 1, "least depth; 127: off")
     null_move_margin: int = _constant(
@@ -53,15 +53,15 @@ class Constants:
     # 4 did not beat 3: +12 +/- 39 Elo (200 games; log, 2026-11-23).
     null_move_reduction: int = _constant("NullMoveReduction", 3, 1, 20, 1, "plies less")
     null_move_depth_step: int = _constant(
-        "NullMoveDepthStep", 3, 1, NEVER, 1, "one ply less for so many of depth"
+        "NullMoveDepthStep", 4, 1, NEVER, 1, "one ply less for so many of depth"
     )
     null_move_eval_step: int = _constant(
-        "NullMoveEvalStep", 165, 1, 10_000, 20, "one ply less for so much above beta,"
+        "NullMoveEvalStep", 190, 1, 10_000, 20, "one ply less for so much above beta,"
     )
     null_move_most: int = _constant("NullMoveMost", 3, 0, 20, 1, "at most so many of these")
 
     # --- singular extension
-    singular_depth: int = _constant("SingularDepth", 5, 3, NEVER, 1, "least depth; 127: off")
+    singular_depth: int = _constant("SingularDepth", 6, 3, NEVER, 1, "least depth; 127: off")
     singular_entry_depth: int = _constant(
         "SingularEntryDepth", 2, 0, NEVER, 1, "the table's entry may be so much less deep"
     )
@@ -74,26 +74,26 @@ class Constants:
 
     # --- pruning of a move
     late_move_base: int = _constant(
-        "LateMoveBase", 3, 0, 100, 1, "quiet moves: this + depth * depth, half if not improving"
+        "LateMoveBase", 4, 0, 100, 1, "quiet moves: this + depth * depth, half if not improving"
     )
     late_move_depth: int = _constant("LateMoveDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
-    futility_base: int = _constant("FutilityBase", 50, -1_000, 2_000, 12, "margin at no depth")
+    futility_base: int = _constant("FutilityBase", 65, -1_000, 2_000, 12, "margin at no depth")
     futility_step: int = _constant("FutilityStep", 80, 0, 1_000, 10, "and for each ply")
     futility_depth: int = _constant("FutilityDepth", 6, -1, NEVER, 1, "greatest depth; -1: off")
     history_pruning_margin: int = _constant(
-        "HistoryPruningMargin", 6_200, 0, 100_000, 400, "history below minus this for each ply"
+        "HistoryPruningMargin", 4_500, 0, 100_000, 400, "history below minus this for each ply"
     )
     history_pruning_depth: int = _constant(
         "HistoryPruningDepth", 3, -1, NEVER, 1, "greatest depth; -1: off"
     )
     see_quiet_margin: int = _constant(
-        "SeeQuietMargin", 16, 0, 1_000, 4, "a quiet move may lose this times the squared depth"
+        "SeeQuietMargin", 19, 0, 1_000, 4, "a quiet move may lose this times the squared depth"
     )
     see_quiet_depth: int = _constant("SeeQuietDepth", 7, -1, NEVER, 1, "greatest depth; -1: off")
     see_capture_margin: int = _constant(
-        "SeeCaptureMargin", 115, 0, 1_000, 12, "a capture may lose this for each ply"
+        "SeeCaptureMargin", 100, 0, 1_000, 12, "a capture may lose this for each ply"
     )
-    see_capture_depth: int = _constant("SeeCaptureDepth", 5, 0, NEVER, 1, "greatest depth; 0: off")
+    see_capture_depth: int = _constant("SeeCaptureDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
     delta_margin: int = _constant(
         "DeltaMargin", 130, 0, 10_000, 20, "what a capture may gain beside the captured piece"
     )
@@ -101,15 +101,15 @@ class Constants:
     # --- late move reductions
     # From 0.8 on, with 2 more at cut nodes: -9 +/- 43 Elo (200 games; log, 2026-11-23).
     reduction_base: int = _constant(
-        "ReductionBase", 72, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
+        "ReductionBase", 60, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
     )
-    reduction_divisor: int = _constant("ReductionDivisor", 212, 50, 2_000, 15, "hundredths")
+    reduction_divisor: int = _constant("ReductionDivisor", 220, 50, 2_000, 15, "hundredths")
     reduction_depth: int = _constant("ReductionDepth", 2, 2, NEVER, 1, "least depth; 127: off")
     deeper_margin: int = _constant(
         "DeeperMargin", 20, 0, 10_000, 4, "a reduced move so far above the best: a ply deeper"
     )
     shallower_margin: int = _constant(
-        "ShallowerMargin", 9, 0, 1_000, 2, "one not so far above it: a ply less deep"
+        "ShallowerMargin", 5, 0, 1_000, 2, "one not so far above it: a ply less deep"
     )
     reduction_history: int = _constant(
         "ReductionHistory", 8_000, 100, 100_000, 800, "history that makes a ply"
@@ -117,11 +117,11 @@ class Constants:
     most_history_plies: int = _constant("MostHistoryPlies", 3, 0, 10, 1, "most of these plies")
 
     # --- histories
-    bonus_square: int = _constant("BonusSquare", 20, 0, 500, 3, "bonus: for each squared ply")
-    bonus_linear: int = _constant("BonusLinear", 85, 0, 5_000, 12, "and for each ply,")
-    largest_bonus: int = _constant("LargestBonus", 2_000, 1, 16_000, 160, "at most")
+    bonus_square: int = _constant("BonusSquare", 16, 0, 500, 3, "bonus: for each squared ply")
+    bonus_linear: int = _constant("BonusLinear", 56, 0, 5_000, 12, "and for each ply,")
+    largest_bonus: int = _constant("LargestBonus", 1_600, 1, 16_000, 160, "at most")
     malus_share: int = _constant(
-        "MalusShare", 120, 0, 1_000, 12, "% of it that moves tried before lose"
+        "MalusShare", 100, 0, 1_000, 12, "% of it that moves tried before lose"
     )
     eval_bonus: int = _constant(
         "EvalBonus",
@@ -135,10 +135,10 @@ class Constants:
         "CaptureHistoryWeight", 4, 0, 64, 1, "16ths of its history in the order of a capture"
     )
     victim_weight: int = _constant(
-        "VictimWeight", 20, 1, 64, 2, "times its value a victim counts, its attacker once"
+        "VictimWeight", 16, 1, 64, 2, "times its value a victim counts, its attacker once"
     )
     pawn_threat: int = _constant(
-        "PawnThreat", 14_000, 0, 100_000, 1_200, "order: leaving a pawn's attack; less to enter one"
+        "PawnThreat", 12_000, 0, 100_000, 1_200, "order: leaving a pawn's attack; less to enter one"
     )
     piece_threat: int = _constant(
         "PieceThreat", 13_000, 0, 100_000, 1_200, "a rook and lesser pieces, twice that for a queen"
