@@ -21,7 +21,9 @@ from kibitz.comment.contrast import (
     is_forced,
     is_shared,
     is_too_small,
+    pays,
     taken,
+    with_threat,
 )
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
@@ -346,3 +348,67 @@ def test_what_the_answer_takes_is_a_reason_if_only_this_move_allows_it(
     made = scene(fen, line, had=seen(0.3, better, answer), has=seen(0.3))
     found = taken(made.other, made)
     assert found == ((aftermath.Takes(unit("Pb2")),) if said else ())
+
+
+ROOK_TAKES = "2kr4/{}pp3p1/2b1pp1r/3pP1p1/1P1P4/2N3PP/1PP2P2/R4RK1 b - - 2 19"
+
+
+@pytest.mark.parametrize(("a_pawn", "why"), [("p", ["Takes", "Seventh"]), ("1", ["Seventh"])])
+def test_what_is_taken_comes_before_what_stays(a_pawn: str, why: list[str]) -> None:
+    """Also where it is taken later in the line of the better move."""
+    better = "f6e5", "b4b5", "e5d4", "b5c6", "d4c3", "b2c3", "b7c6", "a1a7"
+    had, has = seen(0.35, *better), seen(0.09, "a1a7", "c8b8", "f1a1", "b7b6")
+    told = chosen(ROOK_TAKES.format(a_pawn), "Rdh8 Ra7 Kb8 Rfa1 b6", had, has, always(0.1))
+    allowed = [kinds(claim.why) for claim in told.claims if isinstance(claim, fault.Allows)]
+    assert allowed == ([why] if a_pawn == "p" else [])
+    assert kinds(told.reply) == ["Seventh"]  # as the pawn falls in both lines
+
+
+TAKES_AND_HITS = "r1q2k2/p1pb4/2p2{}/7p/4Ppp1/1PN2P1P/P1P3P1/R1BQ1RK1 w - - 0 16"
+
+
+@pytest.mark.parametrize(
+    ("right", "why"),
+    [("n1r", ["Takes", "Threatens"]), ("n2", ["Takes"]), ("n1p", ["Takes"])],
+)
+def test_what_takes_and_threatens_a_piece_does_both(right: str, why: list[str]) -> None:
+    """A pawn that it threatens besides is not worth words."""
+    made = scene(TAKES_AND_HITS.format(right), "Bxf4 Kg8 fxg4 hxg4")
+    made = replace(made, analysis=always(-0.8))
+    takes: list[Claim] = [aftermath.Takes(unit("pf4"))]
+    assert kinds(tuple(with_threat(takes, made, []))) == why
+    assert with_threat(takes, made, [made]) == takes  # another line has it as well
+
+
+def test_a_better_move_is_explained_by_its_next_where_the_answer_is_forced() -> None:
+    fen = "r2q1rk1/1ppb2pp/p1n2p2/4P3/5B2/2NB1N1P/PP3KP1/R2Q4 w - - 0 16"
+    check = "d3c4", "g8h8", "e5e6", "c6a5"
+
+    def look(other: float) -> Analysis:
+        def seen_there(board: chess.Board, _times: int) -> Evaluation:
+            if not board.is_check():
+                return seen(-0.6)
+            return replace(seen(-0.6, *check[1:]), other=seen(other, "f8f7"))
+
+        return seen_by(seen_there)
+
+    for other, said in ((-0.9, [["Threatens"]]), (-0.6, [[]])):
+        had, has = seen(0.64, *check), seen(-0.37, "f6e5", "f4e3", "d8e7")
+        told = chosen(fen, "Kg1 fxe5 Be3 Qe7", had, has, look(other))
+        better = [claim for claim in told.claims if isinstance(claim, fault.Better)]
+        assert [kinds(claim.why) for claim in better] == said
+
+
+@pytest.mark.parametrize(("has", "named"), [(0.15, True), (0.55, False)])
+def test_an_outpost_near_home_is_not_what_a_blunder_misses(has: float, named: bool) -> None:
+    fen = "rn3rk1/3q1pbp/3p1np1/2pP4/1p6/1PN2B2/P2B1PPP/R2QR1K1 w - - 0 17"
+    told = chosen(fen, "Kh1 Qd8", seen(0.05, "c3a4", "d7d8"), seen(has, "d7d8"), always(0.0))
+    assert ("Outpost" in kinds(told.better)) is named
+
+
+@pytest.mark.parametrize(("target", "enough"), [("ph2", False), ("nh2", True), (None, True)])
+def test_a_threat_lures_no_guard_away_from_a_pawn(target: str | None, enough: bool) -> None:
+    """None stands for the square of a promotion."""
+    there = unit(target) if target else None
+    assert pays(tactic.Deflects(unit("Kg1"), chess.H2, there, was_taken=False)) is enough
+    assert not pays(merit.Threatens(step("f3h2"), unit("ph2")))

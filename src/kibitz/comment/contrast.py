@@ -19,6 +19,8 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, stands
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.motifs import MUST_PAY
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
@@ -33,7 +35,7 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
-from kibitz.comment.select import kind_of
+from kibitz.comment.select import is_confirmed, is_lasting, kind_of, proved_of
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
@@ -71,6 +73,10 @@ SOLID = (
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
     *(aftermath.PicksUp, aftermath.Queens),
 )
+
+
+PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
+MATES = (merit.MateIn, outcomes.MatesLater)
 
 
 def consequences(scene: Scene) -> Iterator[Claim]:
@@ -352,6 +358,42 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
     return tuple(takes) if gains else ()
 
 
+def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """What a piece that has taken something threatens to take next, and not in other lines."""
+    threats: list[Claim] = [
+        claim
+        for claim in proved_of(line)
+        if isinstance(claim, merit.Threatens)
+        and claim.target is not None
+        and claim.step.move.from_square == line.landed
+        and claim.target.kind != chess.PAWN
+        and not is_there_too(claim, others)
+        and merit.threatened(claim, line) >= merit.LEAST_THREAT
+        and is_confirmed(claim, line)
+    ]
+    return threats[:1]
+
+
+def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """A single reason that is what a move takes at once, and what it threatens besides."""
+    if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
+        return claims
+    takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
+    return [*claims, *hit_next(line, others)] if takes else claims
+
+
+def pays(claim: Claim) -> bool:
+    """Whether a move that does this gains something; not by a pawn whose guard it lures away."""
+    target = claim.target if isinstance(claim, tactic.Deflects) else None
+    small = target is not None and target.kind == chess.PAWN
+    return isinstance(claim, PAYING) and not small
+
+
+def is_by_product(claim: Claim) -> bool:
+    """Whether a reason is of what stays, which matters less than what is taken."""
+    return is_lasting(claim) or leaves(claim) or kind_of(claim) == "opens_centre"
+
+
 def is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
@@ -363,8 +405,43 @@ def explains(claim: Claim) -> bool:
     return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
 
 
+def are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
+    """Whether what is to be said of a bad move says more than lines and scores."""
+    return any(map(explains, (*causes[:1], *lines)))
+
+
 def is_weighty(cause: Claim) -> bool:
     """Whether a cause is more than what the refutation does besides."""
     if not isinstance(cause, fault.Allows):
         return True
     return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
+
+
+def too_little(scene: Scene) -> set[str]:
+    """Kinds of claims that are not what a move is bad for, as it costs much more."""
+    if not costs_much(scene):
+        return set()
+    kinds = {*FAINT} if phase(scene.before) == "endgame" else {*FAINT, *SLIGHT}
+    return kinds | {*PLACES} if mark_of(scene) is Label.BLUNDER else kinds
+
+
+def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
+    """The claims that explain a bad move: a plan only where nothing more tangible does."""
+    hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
+    if hard or mark_of(scene) is Label.INACCURACY:
+        return hard
+    if mark_of(scene) is Label.BLUNDER:  # which no outpost near home is the point of
+        return [claim for claim in claims if kind_of(claim) != "Outpost" or is_strong(claim)]
+    return list(claims)
+
+
+def brief(claims: list[Claim]) -> list[Claim]:
+    """Some reasons, without those that a line would keep apart from the first; a mate is enough."""
+    if mates := [claim for claim in claims if isinstance(claim, MATES)]:
+        return [*mates[:1]]
+    lines = [bool(vars(claim).get("line")) for claim in claims]
+    return (
+        claims[:1]
+        if any(lines[:1])
+        else [claim for claim, line in zip(claims, lines, strict=True) if not line]
+    )

@@ -148,6 +148,8 @@ def ranked(
         claims = [claim for claim in claims if not _is_vague(claim, scene)]
     if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
+    if any(isinstance(claim, aftermath.PicksUp) and is_confirmed(claim, scene) for claim in claims):
+        claims = [claim for claim in claims if not is_unnamed(claim)]
     claims = _without_what_is_taken(claims)
     if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]

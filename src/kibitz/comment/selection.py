@@ -9,15 +9,12 @@ from typing import NamedTuple
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.cover import uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
-from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.contrast import (
     CHASES,
     DEFENDS,
@@ -25,18 +22,21 @@ from kibitz.comment.contrast import (
     FORCING,
     GAINS,
     HITS,
-    PLACES,
     SAVES,
     SLIGHT,
     SOLID,
     answer_works_too,
+    are_explained,
     breaks,
+    brief,
     consequences,
     costs_much,
     ends_apart,
     explains,
     falls_too,
+    hit_next,
     is_ahead_soon,
+    is_by_product,
     is_declined,
     is_forced,
     is_hard,
@@ -50,8 +50,12 @@ from kibitz.comment.contrast import (
     leaves,
     moves_of,
     parries,
+    pays,
     same_reply,
     taken,
+    telling,
+    too_little,
+    with_threat,
 )
 from kibitz.comment.facts import Scene, phase
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -167,7 +171,7 @@ def _intends(scene: Scene, level: Level) -> list[Claim]:
         if hits:
             return [claim for claim in hits if kind_of(claim) == "chases"][:1]
     gains = [*consequences(idea)]
-    why = [claim for claim in reasons(idea, level, 2, gains) if isinstance(claim, PAYING)]
+    why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
     intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
     return [intends] if why and intends.proved(scene) else []
 
@@ -240,13 +244,18 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     solid = any(isinstance(claim, SOLID) for claim in better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
+    stays = not solid and all(map(is_by_product, reply or better))
     opens = _opened(scene, causes)
-    explained = not (unsaid or weak) and (bool(opens) or _are_explained(causes, lines))
+    explained = not (unsaid or weak) and (bool(opens) or are_explained(causes, lines))
     if not explained:
         found = _intended(scene, causes, lines, level)
         if found is None and mark_of(scene) is not Label.INACCURACY:
             found = _further(scene, causes, lines, level)
         causes, lines = found or (causes, lines)
+    elif stays and mark_of(scene) is not Label.INACCURACY:
+        found = _intended(scene, causes, lines, level)
+        causes, lines = found or _tangible(scene, causes, lines)
+        causes, lines = _plain(scene, causes, lines, level, fault.Better)
     bare = not (solid or opens or any(map(explains, causes[:1])))
     if bare and mark_of(scene) is not Label.INACCURACY:
         causes, lines = _plain(scene, causes, lines, level)
@@ -285,23 +294,14 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
     if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
         better = _merits_of_better(scene, reply, level, most)
     if phase(scene.before) != "endgame":  # where pawns do not decide
-        reply, better = _telling(reply, scene), _telling(better, scene)
+        reply, better = telling(reply, scene), telling(better, scene)
     if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
         reply = []  # what is more says it all
-    return reply, better
-
-
-def _too_little(scene: Scene) -> set[str]:
-    """Kinds of claims that are not what a move is bad for, as it costs much more."""
-    if not costs_much(scene):
-        return set()
-    kinds = {*FAINT} if phase(scene.before) == "endgame" else {*FAINT, *SLIGHT}
-    return kinds | {*PLACES} if mark_of(scene) is Label.BLUNDER else kinds
-
-
-def _are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
-    """Whether what is to be said of a bad move says more than lines and scores."""
-    return any(map(explains, (*causes[:1], *lines)))
+    if level == "beginner":
+        return reply, better
+    theirs = [*moves_of(scene.instead.other)] if better and scene.instead.reply else []
+    reply = with_threat(reply, scene.other, theirs) if reply else reply
+    return reply, with_threat(better, scene.instead, []) if better else better
 
 
 def _is_bare(cause: Claim) -> bool:
@@ -352,13 +352,33 @@ def _further(
 
 
 def _plain(
-    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+    scene: Scene,
+    causes: list[Claim],
+    lines: list[Claim],
+    level: Level,
+    kind: type[Claim] = Claim,
 ) -> tuple[list[Claim], list[Claim]]:
-    """Cause and alternative by what stands on the board, where nothing else explains."""
+    """Cause or alternative by what stands on the board, where nothing else explains."""
     for claim in _on_the_board(scene, causes, lines, level):
-        if claim.proved(scene):
+        if isinstance(claim, kind) and claim.proved(scene):
             better = isinstance(claim, fault.Better)
             return (causes, [claim]) if better else ([claim, *causes[1:]], lines)
+    return causes, lines
+
+
+def _tangible(
+    scene: Scene, causes: list[Claim], lines: list[Claim]
+) -> tuple[list[Claim], list[Claim]]:
+    """What a move takes before what stays of it, where a reason is of that alone."""
+    cause, line = causes[:1], lines[:1]
+    if cause and isinstance(cause[0], ANSWERS) and (why := cause[0].why):
+        allows = fault.Allows(cause[0].reply, (*taken(scene.other, scene), *why)[:2])
+        if all(map(is_by_product, why)) and allows.proved(scene):
+            causes = [allows, *causes[1:]]
+    if line and isinstance(line[0], fault.Better) and (why := line[0].why) and not line[0].plies:
+        better = fault.Better(line[0].step, (*taken(scene.instead, scene), *why)[:2])
+        if all(map(is_by_product, why)) and better.proved(scene):
+            lines = [better, *lines[1:]]
     return causes, lines
 
 
@@ -371,26 +391,32 @@ def _on_the_board(
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
+    theirs = [*moves_of(scene.instead.other)] if best and scene.instead.reply else []
     if answer and (why := taken(scene.other, scene)):
-        yield fault.Allows(answer.reply, why)
+        yield fault.Allows(answer.reply, (*why, *hit_next(scene.other, theirs)))
     if best is None or best.why:
         return
     if why := taken(scene.instead, scene):
-        yield fault.Better(best.step, why)
+        yield fault.Better(best.step, (*why, *hit_next(scene.instead, [])))
     if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
     yield from fault.went_back(scene)
-    theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
     for plies in (0, 2):
         if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
             yield fault.Allows(answer.reply, why, plies)
     if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
+    later = scene.instead.ahead(2)
+    if later and is_forced(scene.instead, 2):
+        why = taken(later, scene) or _hits(later, level, [])
+        if why and not is_shared(why[0], scene):
+            yield fault.Better(best.step, why, 2)
 
 
 def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:
     """What a move attacks, and others do not."""
-    found = (claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS)
+    found = [claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS]
+    found = found or plain_threats(scene)
     return tuple(claim for claim in found if not is_there_too(claim, others))[:1]
 
 
@@ -412,14 +438,6 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     return 0, ()
 
 
-def _telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
-    """The claims that explain a bad move: a plan only where nothing more tangible does."""
-    hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
-    if hard or mark_of(scene) is Label.INACCURACY:
-        return hard
-    return list(claims)
-
-
 def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
     if not scene.reply or not fault.answer_holds(scene):
@@ -437,28 +455,16 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
-    left_out = {*DEFENDS, *_too_little(scene)}
+    left_out = {*DEFENDS, *too_little(scene)}
     claims = [claim for claim in claims if not (is_declined(claim) or kind_of(claim) in left_out)]
-    return _brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
-
-
-def _brief(claims: list[Claim]) -> list[Claim]:
-    """Some reasons, without those that a line would keep apart from the first; a mate is enough."""
-    if mates := [claim for claim in claims if isinstance(claim, MATES)]:
-        return [*mates[:1]]
-    lines = [bool(vars(claim).get("line")) for claim in claims]
-    return (
-        claims[:1]
-        if any(lines[:1])
-        else [claim for claim, line in zip(claims, lines, strict=True) if not line]
-    )
+    return brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
 
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
     instead = scene.instead
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
-    left_out = _too_little(scene) - {*SAVES}
+    left_out = too_little(scene) - {*SAVES}
     if not scene.takes_back and is_ahead_soon(instead, scene):
         left_out -= {"TakesBack"}  # which the move made has left undone
     claims = [
@@ -466,7 +472,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         for claim in reasons(instead, level, most, more)
         if not (is_shared(claim, scene) or is_declined(claim)) and kind_of(claim) not in left_out
     ]
-    better, avoids = _brief(claims), fault.AvoidsLoss()
+    better, avoids = brief(claims), fault.AvoidsLoss()
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
         parried = any(parries(claim, prevents.reply) for claim in better)
@@ -481,7 +487,6 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     return better
 
 
-PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
@@ -490,4 +495,3 @@ LOUD = 0.75  # weight from which a claim is said where all is decided or forced
 CLEARLY = 0.1  # winning chances by which the best move beats the next one
 ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)
-MATES = (merit.MateIn, outcomes.MatesLater)
