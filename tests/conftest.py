@@ -52,3 +52,12 @@ def usual_messages() -> Iterator[None]:
     before = log.level()
     yield
     log.set_level(before)
+
+
+@pytest.fixture(scope="module")
+def short_looks() -> Iterator[None]:
+    """Looks that confirm words take a twentieth of their nodes, where words are not judged."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kibitz.comment.analyse.DEEP", 2_000)
+        patch.setattr("kibitz.comment.cache.FOLDER", "analyses-by-short-looks")
+        yield

@@ -55,6 +55,8 @@ from kibitz.position.board import Board
 from kibitz.search.report import Score
 from tests.coach.stand_in import NAME, game_of
 
+pytestmark = pytest.mark.usefixtures("short_looks")
+
 DAY = 86_400
 NOW = 1_750_000_000
 NODES = 20_000  # of a proof, for a test

@@ -15,7 +15,8 @@ import pytest
 import kibitz
 import kibitz.comment.engine
 from kibitz.cli import main
-from kibitz.comment.analyse import DEEP, Effort, Searches, evaluations_along
+from kibitz.comment import analyse
+from kibitz.comment.analyse import Effort, Searches, evaluations_along
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
@@ -42,6 +43,8 @@ from kibitz.position.pgn import parse_game, read_games
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 from tests.comment.checker import RULES, everything, statements
+
+pytestmark = pytest.mark.usefixtures("short_looks")
 
 LABELS = {text: mark for mark, text in MARKS.items()}
 STYLE = Style(limits=Limits(nodes=300))
@@ -334,7 +337,7 @@ def test_a_long_look_that_an_unexpected_answer_refutes_is_corrected_too() -> Non
             if board.fen() == boards[2].fen():
                 return view_of(-0.7, (chess.Move.from_uci("a3a4"),))
             if board.fen() == boards[1].fen():  # by shorter looks, by the longest
-                return view_of(0.5 if (limits.nodes or 0) < 5 * DEEP else -0.3, (nothing,))
+                return view_of(0.5 if (limits.nodes or 0) < 5 * analyse.DEEP else -0.3, (nothing,))
             return view_of(0.0, (best if board.turn else nothing,))
 
     with Engine("material", hash=16) as engine:

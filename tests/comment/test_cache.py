@@ -25,6 +25,8 @@ from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result, Score
 
+pytestmark = pytest.mark.usefixtures("short_looks")
+
 TRAP = "1. e4 e5 2. Nf3 Nc6 3. Bc4 Nd4 4. Nxe5 Qg5 5. Nxf7 Qxg2 6. Rf1 Qxe4+ 7. Be2 Nf3# 0-1"
 EFFORT = Effort(Limits(nodes=300))
 STYLE = Style(limits=EFFORT.limits)

@@ -18,6 +18,8 @@ from kibitz.engine import Engine
 from kibitz.position.pgn import read_games
 from kibitz.search.limits import Limits
 
+pytestmark = pytest.mark.usefixtures("short_looks")
+
 GAMES = Path(__file__).parents[2] / "docs" / "examples" / "games.pgn"
 CHOSEN = (4, 7, 10)  # an opening trap, two beginners, a miniature
 LIMITS = Limits(nodes=200)

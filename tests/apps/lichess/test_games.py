@@ -25,6 +25,8 @@ from kibitz.engine.levels import people_networks
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
 from tests.apps.lichess.stand_in import FakeGame, StandIn
 
+pytestmark = pytest.mark.usefixtures("short_looks")
+
 Start = Callable[..., Running]
 WITHOUT_ROOK = odds_start("rook", "white")
 

@@ -35,6 +35,15 @@ test1,6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1,a2a8 b1b8 a8b8 g2g3,900,80,90,100,b
 SUITE = '6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - bm Rb8#; id "mate";\n'
 
 
+# What confirms words is looked at as shortly as by the fixture `short_looks`.
+PROGRAM = """
+import kibitz.cli, kibitz.comment.analyse, kibitz.comment.cache, sys
+kibitz.comment.analyse.DEEP = 2_000
+kibitz.comment.cache.FOLDER = "analyses-by-short-looks"
+sys.exit(kibitz.cli.main())
+"""
+
+
 class Server:
     """`kibitz web` as a process; it can be ended and started again on the same port."""
 
@@ -44,7 +53,7 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        command = [sys.executable, "-m", "kibitz", "web", str(self.folder), "--no-open"]
+        command = [sys.executable, "-c", PROGRAM, "web", str(self.folder), "--no-open"]
         command += ["--port", str(self.port), "--hash", "32", *self.options]
         if "--database" not in self.options:  # never that of who runs the tests
             command += ["--database", str(self.folder.parent / "no-games.db")]
