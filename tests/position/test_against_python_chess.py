@@ -10,7 +10,12 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board, Termination
-from kibitz.position.exchange import exchange_at_least, exchange_value, threat_maps
+from kibitz.position.exchange import (
+    attacked_by_rank,
+    exchange_at_least,
+    exchange_value,
+    threat_maps,
+)
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import pins
 from kibitz.position.notation import legal_sans, relative, squares_of
@@ -67,6 +72,11 @@ def check_attacks(reference: chess.Board, ours: Board) -> None:
     assert by_us == [square for square in chess.SQUARES if reference.is_attacked_by(turn, square)]
     by_other = [square for square in chess.SQUARES if reference.is_attacked_by(not turn, square)]
     assert by_them == by_other
+    ranks = [squares_of(position, int(board)) for board in attacked_by_rank(position)]
+    for number, kinds in enumerate(([1], [1, 2, 3], [1, 2, 3, 4], chess.PIECE_TYPES)):
+        men = [man for kind in kinds for man in reference.pieces(kind, not turn)]
+        attacked = {square for man in men for square in reference.attacks(man)}
+        assert ranks[number] == sorted(attacked)
     straight, diagonal = pins(position, own_king(position))
     pinned = squares_of(position, int((straight | diagonal) & position.own))
     own = [square for square in chess.SQUARES if reference.color_at(square) == turn]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
@@ -16,12 +17,33 @@ from kibitz.arena.bench.search import alphabeta_signature
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.records import one_record
 from kibitz.nets.evaluators.inline import Material, inline_evaluator
-from kibitz.position.moves import MAX_MOVES
+from kibitz.position.attacks import square_name
+from kibitz.position.moves import MAX_MOVES, NO_MOVE, origin_of
 from kibitz.position.notation import legal_codes
 from kibitz.search.alphabeta.constants import FADE_PLIES, MOST_CERTAIN, ODDS_SCALE
-from kibitz.search.alphabeta.order import GOOD_CAPTURE, TT_MOVE, UNDERPROMOTION, pick_best
+from kibitz.search.alphabeta.order import (
+    GOOD_CAPTURE,
+    TT_MOVE,
+    UNDERPROMOTION,
+    continuation_index,
+    generate_moves,
+    next_move,
+    note_attacks,
+    pick_best,
+    quiet_score,
+    reward_by_eval,
+)
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
-from kibitz.search.alphabeta.thread import FRAME, MATE, TABLE
+from kibitz.search.alphabeta.table import new_table
+from kibitz.search.alphabeta.thread import (
+    FRAME,
+    FRAMES_BEFORE,
+    MATE,
+    NO_CONTINUATION,
+    NO_EVAL,
+    TABLE,
+    ThreadMemory,
+)
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
 from kibitz.search.options import Settings
@@ -31,7 +53,7 @@ from kibitz.uci.format import verbose_lines
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
-SIGNATURE = "c9ed69e8"  # of `kibitz bench search`
+SIGNATURE = "24e7d633"  # of `kibitz bench search`
 # The page's columns, in the order of engine.js.
 KEYS = [
     "uci",
@@ -238,6 +260,64 @@ def test_the_best_move_is_picked_and_of_equal_ones_the_first(count: int) -> None
         left[best] = left[0]
         del left[0]
     assert np.array_equal(frame.moves[count:], moves[count:])
+
+
+def at_root(fen: str) -> tuple[ThreadMemory, Any, Any]:
+    """The memory of a thread that begins with a position, that position, and its frame."""
+    memory = ThreadMemory(new_table(1))
+    board = Board(fen)
+    memory.set_line(board.positions(), legal_codes(board.position).tolist(), complete=True)
+    note_attacks(memory.record, board.position, 0)
+    return memory, board.position, memory.frames.view(np.recarray)[FRAMES_BEFORE]
+
+
+@pytest.mark.parametrize(
+    ("fen", "first"),
+    [
+        ("3rr1k1/5ppp/8/8/3Q4/8/5PPP/6K1 w - - 0 1", "d4"),  # a queen, which a rook attacks
+        ("3qr1k1/5ppp/8/8/3Q4/8/5PPP/6K1 w - - 0 1", None),  # not its like
+        ("1b4k1/p4ppp/8/4R3/8/8/5PPP/6K1 w - - 0 1", "e5"),  # a rook, which a bishop attacks
+        ("1q4k1/p4ppp/8/4R3/8/8/5PPP/6K1 w - - 0 1", None),
+        ("6k1/2p2ppp/3p4/4N3/8/8/5PPP/6K1 w - - 0 1", "e5"),  # a knight, which a pawn attacks
+        ("6k1/2p2ppp/3b4/4N3/8/8/5PPP/6K1 w - - 0 1", None),
+    ],
+)
+def test_what_lesser_pieces_attack_moves_early(fen: str, first: str | None) -> None:
+    memory, position, frame = at_root(fen)
+    count = generate_moves(frame, position, NO_MOVE)
+    order = [next_move(memory.record, frame, position, 0, index, count) for index in range(count)]
+    quiet = [
+        (square_name(origin_of(move)), int(frame.scores[index]))
+        for index, move in enumerate(order)
+        if abs(int(frame.scores[index])) < GOOD_CAPTURE // 2
+    ]
+    assert (quiet[0] if quiet[0][1] > 0 else (None, 0))[0] == first
+    left = [score for square, score in quiet if square == first and score > 0]
+    assert len(left) > 2 or first is None
+
+
+def test_a_quiet_move_gains_by_the_evaluation_of_what_it_leads_to() -> None:
+    memory, position, frame = at_root("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1")
+    record, below = memory.record, memory.frames.view(np.recarray)[FRAMES_BEFORE + 1]
+    move = next(
+        code for code in legal_codes(position).tolist() if square_name(origin_of(code)) == "d1"
+    )
+    index = continuation_index(position, move)
+    frame.move, frame.continuation_index, frame.static_eval = move, index, 20
+
+    def history(after: int) -> int:
+        memory.forget()
+        below.static_eval = after
+        reward_by_eval(record, 1)
+        return int(quiet_score(record, position, 0, move, index))
+
+    assert history(-50) > 0 > history(30)  # 30 better for the mover, 50 worse
+    assert history(-20) == 0
+    assert history(-500) == history(-5_000)  # so much at most
+    frame.static_eval = NO_EVAL  # in check
+    assert history(-50) == 0
+    frame.static_eval, frame.continuation_index = 20, NO_CONTINUATION  # a null move
+    assert history(-50) == 0
 
 
 def test_two_threads_keep_the_limit() -> None:

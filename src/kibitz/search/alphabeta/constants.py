@@ -120,16 +120,8 @@ class Constants:
     bonus_square: int = _constant("BonusSquare", 16, 0, 500, 3, "bonus: for each squared ply")
     bonus_linear: int = _constant("BonusLinear", 56, 0, 5_000, 12, "and for each ply,")
     largest_bonus: int = _constant("LargestBonus", 1_600, 1, 16_000, 160, "at most")
-    malus_share: int = _constant(
-        "MalusShare", 100, 0, 1_000, 12, "% of it that moves tried before lose"
-    )
     eval_bonus: int = _constant(
-        "EvalBonus",
-        8,
-        0,
-        1_000,
-        1,
-        "for each centipawn that a move gains by the evaluation; 0: off",
+        "EvalBonus", 8, 0, 1_000, 1, "of a move, for each centipawn that the evaluation rises"
     )
     capture_history_weight: int = _constant(
         "CaptureHistoryWeight", 4, 0, 64, 1, "16ths of its history in the order of a capture"
@@ -141,7 +133,12 @@ class Constants:
         "PawnThreat", 12_000, 0, 100_000, 1_200, "order: leaving a pawn's attack; less to enter one"
     )
     piece_threat: int = _constant(
-        "PieceThreat", 13_000, 0, 100_000, 1_200, "a rook and lesser pieces, twice that for a queen"
+        "PieceThreat",
+        13_000,
+        0,
+        100_000,
+        1_200,
+        "the same of a rook and lesser pieces; twice of a queen",
     )
     # The tables by pieces were part of the +34 +/- 25 above.
     largest_share: int = _constant(

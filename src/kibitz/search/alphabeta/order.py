@@ -196,7 +196,6 @@ def update_histories(
 ) -> None:
     """Update the histories after a cutoff: its move gains, those tried before it lose."""
     bonus, quiet = history_bonus(thread, depth), is_quiet(position, move)
-    malus = bonus * thread.malus_share // 100
     if quiet and frame.killers[0] != move:
         frame.killers[1] = frame.killers[0]
         frame.killers[0] = move
@@ -204,7 +203,7 @@ def update_histories(
     for index in range(frame.tried_count):
         other = signed(frame.tried[index])
         if quiet or not is_quiet(position, other):
-            _add_bonus(thread, position, ply, other, -malus)
+            _add_bonus(thread, position, ply, other, -bonus)
 
 
 @kernel
