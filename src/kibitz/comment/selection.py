@@ -244,7 +244,6 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
     solid = any(isinstance(claim, SOLID) for claim in better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
-    stays = not solid and all(map(is_by_product, reply or better))
     opens = _opened(scene, causes)
     explained = not (unsaid or weak) and (bool(opens) or are_explained(causes, lines))
     if not explained:
@@ -252,10 +251,8 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         if found is None and mark_of(scene) is not Label.INACCURACY:
             found = _further(scene, causes, lines, level)
         causes, lines = found or (causes, lines)
-    elif stays and mark_of(scene) is not Label.INACCURACY:
-        found = _intended(scene, causes, lines, level)
-        causes, lines = found or _tangible(scene, causes, lines)
-        causes, lines = _plain(scene, causes, lines, level, fault.Better)
+    elif not solid and all(map(is_by_product, reply or better)):
+        causes, lines = _tangible(scene, causes, lines, level)
     bare = not (solid or opens or any(map(explains, causes[:1])))
     if bare and mark_of(scene) is not Label.INACCURACY:
         causes, lines = _plain(scene, causes, lines, level)
@@ -367,9 +364,13 @@ def _plain(
 
 
 def _tangible(
-    scene: Scene, causes: list[Claim], lines: list[Claim]
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
 ) -> tuple[list[Claim], list[Claim]]:
-    """What a move takes before what stays of it, where a reason is of that alone."""
+    """What a move threatens or takes before what stays of it, where a reason is of that alone."""
+    if mark_of(scene) is Label.INACCURACY:
+        return causes, lines
+    if found := _intended(scene, causes, lines, level):
+        return _plain(scene, *found, level, fault.Better)
     cause, line = causes[:1], lines[:1]
     if cause and isinstance(cause[0], ANSWERS) and (why := cause[0].why):
         allows = fault.Allows(cause[0].reply, (*taken(scene.other, scene), *why)[:2])
@@ -379,7 +380,7 @@ def _tangible(
         better = fault.Better(line[0].step, (*taken(scene.instead, scene), *why)[:2])
         if all(map(is_by_product, why)) and better.proved(scene):
             lines = [better, *lines[1:]]
-    return causes, lines
+    return _plain(scene, causes, lines, level, fault.Better)
 
 
 def _on_the_board(
