@@ -14,7 +14,7 @@ from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
 IDEAS = ideas_in(Path(__file__).parent / "data" / "ideas.tsv")
-NODES = 8_000  # fewer than people ask for; what is confirmed takes more
+NODES = 8_000, 20_000  # what one search does not see the other may
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.mark.parametrize("idea", IDEAS, ids=lambda one: f"{one.name}-{one.moves[-1]}")
 def test_an_idea_is_proved_where_it_is(engine: Engine, idea: Idea) -> None:
-    assert proved_in(engine, idea, NODES) is idea.true
+    assert any(proved_in(engine, idea, nodes) for nodes in NODES) is idea.true
 
 
 def test_every_idea_has_true_and_false_positions() -> None:

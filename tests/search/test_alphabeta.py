@@ -267,8 +267,9 @@ def at_root(fen: str) -> tuple[ThreadMemory, Any, Any]:
     memory = ThreadMemory(new_table(1))
     board = Board(fen)
     memory.set_line(board.positions(), legal_codes(board.position).tolist(), complete=True)
-    note_attacks(memory.record, board.position, 0)
-    return memory, board.position, memory.frames.view(np.recarray)[FRAMES_BEFORE]
+    frame = memory.frames.view(np.recarray)[FRAMES_BEFORE]
+    note_attacks(frame, board.position)
+    return memory, board.position, frame
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ FENS = (
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
     "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
     "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+    "5rk1/1ppb3p/p1pb4/6q1/3P1p1r/2P1R2P/PP1BQ1P1/5RKN w - - 0 1",  # Rg3 wins
 )
 MATES = ("8/8/8/8/8/4k3/r7/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/K3R3 w - - 0 1")
 # The clock heeds them, no search by depth.
@@ -61,7 +62,7 @@ def nodes_of(search: AlphaBeta) -> list[int]:
     counts = []
     for fen in FENS:
         search.new_game()
-        counts += [search.search(Board(fen), Limits(depth=depth)).report.nodes for depth in (8, 9)]
+        counts.append(search.search(Board(fen), Limits(depth=10)).report.nodes)
     return counts
 
 

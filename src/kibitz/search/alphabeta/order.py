@@ -112,9 +112,8 @@ def _continuation_slot(thread: np.record, ply: int, back: int, piece_square: int
 
 
 @kernel
-def note_attacks(thread: np.record, position: np.record, ply: int) -> None:
+def note_attacks(frame: np.record, position: np.record) -> None:
     """Write down what the other side attacks, for histories and order."""
-    frame = frame_at(thread, ply)
     by_pawns, by_minors, by_rooks, by_all = attacked_by_rank(position)
     frame.attacked[0], frame.attacked[1] = by_pawns, by_minors
     frame.attacked[2], frame.attacked[3] = by_rooks, by_all
@@ -225,7 +224,8 @@ def reward_by_eval(thread: np.record, ply: int) -> None:
 
 @kernel
 def generate_moves(frame: np.record, position: np.record, tt_move: int) -> int:
-    """Write all legal moves to the frame, the table's first; returns how many."""
+    """Write all legal moves to the frame, the table's first, and attacks; returns how many."""
+    note_attacks(frame, position)
     count = generate(position, frame.moves[:])
     frame.has_tt_move = 0
     if tt_move != NO_MOVE:

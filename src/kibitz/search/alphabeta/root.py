@@ -84,7 +84,7 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
     is_drawn(thread, position, 0)  # notes its key
     evaluate_node(context, 0, in_check, probe(thread, position.key))
     clear_frames(thread, 0)
-    note_attacks(thread, position, 0)
+    note_attacks(frame, position)
     frame.improving = 1
     for index in range(first, thread.root_count):
         root = root_at(thread, index)
