@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from kibitz.core import log
 from kibitz.core.workers import collect_seldom
+from tests.comment.looks import SHORT_LOOKS
 
 # 2000-01-01: the same work gives the same bytes whenever it is done, in processes of tests, too.
 os.environ["SOURCE_DATE_EPOCH"] = "946684800"
@@ -58,6 +59,6 @@ def usual_messages() -> Iterator[None]:
 def short_looks() -> Iterator[None]:
     """Looks that confirm words take a twentieth of their nodes, where words are not judged."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kibitz.comment.analyse.DEEP", 2_000)
-        patch.setattr("kibitz.comment.cache.FOLDER", "analyses-by-short-looks")
+        for name, value in SHORT_LOOKS.items():
+            patch.setattr(name, value)
         yield

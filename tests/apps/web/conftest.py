@@ -13,6 +13,7 @@ import pytest
 from kibitz.data.shard import Game, Ply, shard_of, write
 from kibitz.position.board import Board
 from tests.comment.browser import FOUND, Tab, browser
+from tests.comment.looks import SHORT_LOOKS
 
 GAMES = """[Event "One"]
 [White "Anna"]
@@ -35,11 +36,11 @@ test1,6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1,a2a8 b1b8 a8b8 g2g3,900,80,90,100,b
 SUITE = '6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - bm Rb8#; id "mate";\n'
 
 
-# What confirms words is looked at as shortly as by the fixture `short_looks`.
-PROGRAM = """
+# `kibitz` with the looks of the fixture `short_looks`.
+SET = "\n".join(f"{name} = {value!r}" for name, value in SHORT_LOOKS.items())
+PROGRAM = f"""
 import kibitz.cli, kibitz.comment.analyse, kibitz.comment.cache, sys
-kibitz.comment.analyse.DEEP = 2_000
-kibitz.comment.cache.FOLDER = "analyses-by-short-looks"
+{SET}
 sys.exit(kibitz.cli.main())
 """
 
