@@ -139,7 +139,7 @@ class Constants:
         0,
         100_000,
         1_200,
-        "the same of a rook and lesser pieces; twice of a queen",
+        "order: a rook leaving a lesser piece's attack; twice for a queen",
     )
     # The tables by pieces were part of the +34 +/- 25 above.
     largest_share: int = _constant(
