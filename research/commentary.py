@@ -36,8 +36,8 @@ from kibitz.comment.check.verdict import (
 )
 from kibitz.comment.claims.faults import faults
 from kibitz.comment.facts import Scene
-from kibitz.comment.select import FEATURES, Memory, asides, kind_of, proved_of
-from kibitz.comment.selection import select
+from kibitz.comment.select.rank import FEATURES, Memory, asides, kind_of, proved_of
+from kibitz.comment.select.selection import select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress

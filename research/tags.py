@@ -24,8 +24,8 @@ from kibitz.comment.claims.merits import MateIn
 from kibitz.comment.claims.outcomes import MatesLater
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Unit
-from kibitz.comment.select import kind_of
-from kibitz.comment.selection import Selection, said_of_reply
+from kibitz.comment.select.rank import kind_of
+from kibitz.comment.select.selection import Selection, said_of_reply
 from kibitz.comment.words.speaker import Comment
 from kibitz.position.pgn import Game
 

@@ -88,7 +88,7 @@ USES = {
     ),
     "A claim of commentary": (
         "import chess\n"
-        "from kibitz.comment.select import Memory, worth_saying\n"
+        "from kibitz.comment.select.rank import Memory, worth_saying\n"
         "from kibitz.comment.words.speaker import Speaker\n"
         "from kibitz.comment.facts import Scene\n"
         "board = chess.Board('4k3/8/8/8/8/8/3Q4/6K1 w - - 0 1')\n"

@@ -180,12 +180,17 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"analyse", "facts", "openings", "cache"},
     {"claims"},
     {"select", "check"},
-    {"contrast"},
-    {"selection"},
     {"words"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},
 )
+
+
+def test_what_is_selected_stands_on_what_is_ranked() -> None:
+    floors = ["rank", "contrast", "criticism", "selection"]
+    for at, name in enumerate(floors):
+        used = imports(PACKAGE / "comment" / "select" / f"{name}.py")
+        assert not used & {f"kibitz.comment.select.{above}" for above in floors[at + 1 :]}
 
 
 def test_commentary_stands_on_facts() -> None:
@@ -204,8 +209,8 @@ def test_commentary_stands_on_facts() -> None:
 def test_nothing_after_the_analysis_searches() -> None:
     """From the record of an analysis on, no module of commentary can start an engine."""
     room = PACKAGE / "comment"
-    pure = [room / "analysis.py", room / "facts.py", room / "select.py"]
-    pure += [room / "selection.py", room / "marks.py"]
+    pure = [room / "analysis.py", room / "facts.py", room / "marks.py"]
+    pure += (room / "select").glob("*.py")
     for path in [*pure, *(room / "claims").glob("*.py"), *(room / "words").rglob("*.py")]:
         assert not {name for name in imports(path) if name.startswith("kibitz.engine")}, path
         assert "Searches" not in path.read_text(encoding="utf-8"), path

@@ -724,6 +724,53 @@ def let_go(at: At, text: str) -> bool:
     return bool(squares) and squares == guarded - {*at.after.attacks(at.move.to_square)}
 
 
+def guards(at: At, text: str) -> bool:
+    """The piece that moved guards the one named, of its own side."""
+    square = place(at.after, anywhere(text)[0], at.mover)
+    return square is not None and square in at.after.attacks(at.move.to_square)
+
+
+def met(at: At, text: str) -> bool:
+    """The reply named, and its answer, are possible."""
+    board = at.after.copy()
+    try:
+        for move in re.findall(MOVE, text)[-2:]:
+            board.push_san(move.rpartition(".")[2])
+    except ValueError:
+        return False
+    return True
+
+
+def blocks_no_more(at: At, text: str) -> bool:
+    """The piece that moved stood right before the pawn named, of the other side."""
+    kind, square = anywhere(text)[-1]
+    before = square + (8 if not at.mover else -8)
+    pawn = place(at.before, (kind, square), not at.mover)
+    return kind == chess.PAWN and pawn == square and at.move.from_square == before
+
+
+def file_left(at: At, text: str) -> bool:
+    """A pawn of the mover's has left the file, none is there any more, and its king is near."""
+    left = at.before.piece_type_at(at.move.from_square) == chess.PAWN
+    file, king = "abcdefgh".index(text[text.index("-file") - 1]), at.after.king(at.mover)
+    assert king is not None
+    gone = not at.after.pieces(chess.PAWN, at.mover) & chess.SquareSet(chess.BB_FILES[file])
+    return left and gone and at.move.from_square % 8 == file and abs(king % 8 - file) <= 1
+
+
+def cannot_take_back(at: At, text: str) -> bool:
+    """Something takes on the square named, the piece named is pinned then, and nothing retakes."""
+    piece, goal = anywhere(text)[0], chess.parse_square(SQUARE.findall(text)[-1])
+    for move in at.after.generate_legal_captures(to_mask=chess.BB_SQUARES[goal]):
+        board = at.after.copy()
+        board.push(move)
+        square = place(board, piece, at.mover)
+        back = any(board.generate_legal_moves(to_mask=chess.BB_SQUARES[goal]))
+        if square is not None and board.is_pinned(at.mover, square) and not back:
+            return True
+    return False
+
+
 def line_open(at: At, text: str) -> bool:
     """The moved piece stood between the two pieces, on a line with them."""
     [by, target] = [square for _, square in units(text)[:2]]
@@ -1096,6 +1143,15 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         newly_guarded,
     ),
     (
+        "covers",
+        r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )guards the \w+ on \w\d$",
+        guards,
+    ),
+    ("meets", rf"\b(?:meets|answers) {MOVE} with", met),
+    ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
+    ("own king", r"-file beside \w+'s own king", file_left),
+    ("pinned guard", r"is pinned and cannot take back", cannot_take_back),
+    (
         "attacker",
         r"on \w\d, which the .* attacks|protects .* from the|against the attack by",
         attacked_by,
@@ -1121,7 +1177,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
     ("opening", r"\([A-E]\d\d\)$", opening_named),
     ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
-    ("line open", r"is open now|[Nn]othing stands between", line_open),
+    ("line open", r"^[Tt]he line .* is open now|[Nn]othing stands between", line_open),
     ("shut off", r"now stands between|shuts .* off from", shut_off),
     ("outnumbered", r"guarded often enough|more than it is guarded", outnumbered),
     ("abandoned", r"no longer guards .*, and|takes a guard away", abandoned),

@@ -21,7 +21,7 @@ from pathlib import Path
 import chess.pgn
 
 from kibitz.comment.annotate import Style, annotate
-from kibitz.comment.select import LEVELS, Level
+from kibitz.comment.select.rank import LEVELS, Level
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, parse_game, read_games

@@ -18,8 +18,8 @@ from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import scenes_of
 from kibitz.comment.judge import Evaluation
-from kibitz.comment.select import LEVELS, Memory
-from kibitz.comment.selection import select
+from kibitz.comment.select.rank import LEVELS, Memory
+from kibitz.comment.select.selection import select
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits

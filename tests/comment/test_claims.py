@@ -18,8 +18,8 @@ from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import UNSEARCHED, Scene, Unit
 from kibitz.comment.judge import DECIDED, Evaluation, Label
-from kibitz.comment.select import LEVELS, Memory, is_confirmed, kind_of, worth_saying
-from kibitz.comment.selection import REST, Selection, Tone, remember, select
+from kibitz.comment.select.rank import LEVELS, Memory, is_confirmed, kind_of, worth_saying
+from kibitz.comment.select.selection import REST, Selection, Tone, remember, select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.comment.words.story import Figures
 from kibitz.engine import Engine

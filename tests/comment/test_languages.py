@@ -14,7 +14,7 @@ from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.ideas import TRAPS
 from kibitz.comment.claims.outlook import Names
 from kibitz.comment.facts import Scene
-from kibitz.comment.select import FEATURES, kind_of
+from kibitz.comment.select.rank import FEATURES, kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.german import GERMAN
 from kibitz.comment.words.language import Language

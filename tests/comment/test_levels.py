@@ -12,7 +12,7 @@ from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Annotated, Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import Scene, scenes_of
-from kibitz.comment.select import LEVELS, kind_of
+from kibitz.comment.select.rank import LEVELS, kind_of
 from kibitz.comment.words.languages import LANGUAGES
 from kibitz.engine import Engine
 from kibitz.position.pgn import read_games

@@ -9,7 +9,7 @@ from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import Seventh, changes
 from kibitz.comment.facts import Scene, unit
-from kibitz.comment.select import LEVELS
+from kibitz.comment.select.rank import LEVELS
 from kibitz.comment.words.speaker import Speaker
 
 

@@ -24,8 +24,8 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, captured_by, exposure
 from kibitz.comment.judge import Evaluation, Label
-from kibitz.comment.select import LEVELS, Level, Memory, is_confirmed, kind_of, reasons
-from kibitz.comment.selection import select
+from kibitz.comment.select.rank import LEVELS, Level, Memory, is_confirmed, kind_of, reasons
+from kibitz.comment.select.selection import select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
 from tests.comment.looks import judged_by, seen_by
@@ -74,6 +74,7 @@ GUARDED = "4k3/8/8/r3N3/8/8/8/4R1K1 w - - 0 1"
 HUNG, EN_PRISE = "4k3/8/8/r3N3/8/8/8/4K3 w - - 0 1", "4k3/8/2p5/8/8/2N5/8/4K3 w - - 0 1"
 KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
 PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
+SHOT = "r2qk2r/p2nb1pp/1p3p1n/2pPp3/2P5/3PB3/PP1N2PP/R2QKB1R w KQkq - 0 13"
 PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
 SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
 OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
@@ -442,6 +443,65 @@ CASES: list[Figures] = [
         cover.Unguards(unit("Rb1"), unit("Ne5")),
         scene(GUARDED, "Rb1 Kd8 Kf2 Rxe5"),
         [scene(GUARDED, "Rb1 Kd8 Kf2 Ra4"), scene(GUARDED, "Re2 Kd8 Kf2 Rxe5")],
+    ),
+    # Nothing pins the knight, or another piece takes back.
+    (
+        cover.PinnedGuard(unit("Ne3"), unit("Pd5")),
+        scene("3qr1k1/8/8/3P4/8/4N3/7P/4K3 w - - 0 1", "h3 Qxd5"),
+        [
+            scene("3q1rk1/8/8/3P4/8/4N3/7P/4K3 w - - 0 1", "h3 Qxd5"),
+            scene("3qr1k1/8/8/3P4/8/4N3/6BP/4K3 w - - 0 1", "h3 Qxd5"),
+        ],
+    ),
+    # The pawn stays, or the knight did not stand before it.
+    (
+        cover.LiftsBlockade(unit("Nf4"), unit("pd4")),
+        scene("4k3/8/8/8/3p4/3N4/8/4K3 w - - 0 1", "Nf4 d3"),
+        [
+            scene("4k3/8/8/8/3p4/3N4/8/4K3 w - - 0 1", "Nf4 Kd7"),
+            scene("4k3/8/8/8/3p4/8/4N3/4K3 w - - 0 1", "Nf4 d3"),
+        ],
+    ),
+    # The pawn before the king stays, or the other side has no queen, or no rook comes.
+    (
+        cover.OpensOwnKing(0, unit("ra8")),
+        scene("r2q2k1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "axb3 Qd7"),
+        [
+            scene("r2q2k1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "cxb3 Qd7"),
+            scene("r5k1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "axb3 Kg7"),
+            scene("3q1rk1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "axb3 Qd7"),
+        ],
+    ),
+    # The check is none, or the piece is simply taken back.
+    (
+        cover.NotRetaken(step("g7h6"), step("d1h5")),
+        scene(SHOT, "Bxh6 O-O"),
+        [
+            scene(SHOT.replace("1p3p1n", "1p5n").replace("nb1pp", "nbppp"), "Bxh6 O-O"),
+            scene(SHOT, "Bxh6 gxh6"),
+        ],
+    ),
+    (
+        cover.Covers(unit("Pe4")),
+        scene("4k3/8/8/8/4P3/8/8/3QK3 w - - 0 1", "Qd3"),
+        [scene("4k3/8/8/8/4P3/8/8/3QK3 w - - 0 1", "Qd2")],
+    ),
+    # The long look has another answer, or sees the reply gain something.
+    (
+        fault.Meets(step("e8d7"), step("a2d2")),
+        replace(scene(QUIET, "Ra1", seen(0.2)), analysis=seen_by(lambda *_: seen(0.3, "a2d2"))),
+        [
+            replace(scene(QUIET, "Ra1", seen(0.2)), analysis=seen_by(lambda *_: seen(0.3, "a2a1"))),
+            replace(
+                scene(QUIET, "Ra1", seen(0.2)), analysis=seen_by(lambda *_: seen(-0.3, "a2d2"))
+            ),
+        ],
+    ),
+    # It is taken back.
+    (
+        aftermath.PicksUp(unit("qd5"), (), "", sure=True),
+        scene(LOOSE, "Rxd5 Ke7 Kd2 Ke6"),
+        [scene("4k3/8/4p3/3q4/8/8/3R4/4K3 w - - 0 1", "Rxd5 exd5 Kd2 Kd7")],
     ),
     # A check comes first: the king had threatened the rook, and takes it as it gets out of check.
     (

@@ -15,7 +15,9 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
-from kibitz.comment.contrast import (
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import Evaluation
+from kibitz.comment.select.contrast import (
     answer_works_too,
     is_declined,
     is_forced,
@@ -23,12 +25,10 @@ from kibitz.comment.contrast import (
     is_too_small,
     pays,
     taken,
-    with_threat,
 )
-from kibitz.comment.facts import Scene
-from kibitz.comment.judge import Evaluation
-from kibitz.comment.select import Memory, is_confirmed, kind_of, plain_threats, ranked
-from kibitz.comment.selection import Selection, Tone, select
+from kibitz.comment.select.criticism import with_threat
+from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, plain_threats, ranked
+from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
 from tests.comment.test_proofs import scene, seen, step, unit

@@ -41,8 +41,8 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, family_in, opening_in, without_book
-from kibitz.comment.select import LEVELS, Level, Memory, kind_of, reasons
-from kibitz.comment.selection import Selection, Tone, select
+from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of, reasons
+from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of
 from kibitz.comment.words.speaker import Comment, Speaker

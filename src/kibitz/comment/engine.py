@@ -10,7 +10,7 @@ from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
     from kibitz.comment.check.verdict import Checked
-    from kibitz.comment.select import Level
+    from kibitz.comment.select.rank import Level
     from kibitz.comment.words.languages import Code
     from kibitz.position.board import Board
 
@@ -55,7 +55,7 @@ def annotate(
     from kibitz.comment.analyse import NODES, Effort
     from kibitz.comment.annotate import Style
     from kibitz.comment.annotate import annotate as annotate_game
-    from kibitz.comment.select import LEVELS
+    from kibitz.comment.select.rank import LEVELS
     from kibitz.comment.words.languages import language_of
     from kibitz.core.errors import InputError, NotationError, did_you_mean
     from kibitz.position.pgn import BadGame, read_games

@@ -24,8 +24,8 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import SYMBOLS, Evaluation, Label
-from kibitz.comment.select import Level, Memory, worth_saying
-from kibitz.comment.selection import Selection
+from kibitz.comment.select.rank import Level, Memory, worth_saying
+from kibitz.comment.select.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.speaker import Comment, Speaker

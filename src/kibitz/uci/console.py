@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from kibitz.comment.analyse import NODES
 from kibitz.comment.annotate import comment_on, silence
-from kibitz.comment.select import LEVELS
+from kibitz.comment.select.rank import LEVELS
 from kibitz.comment.words.languages import language_of
 from kibitz.core.errors import InputError
 from kibitz.core.options import Value

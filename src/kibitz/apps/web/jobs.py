@@ -21,7 +21,7 @@ from kibitz.comment.batch import Stopped
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.judge import key_moments
 from kibitz.comment.report.page import Report
-from kibitz.comment.select import Level
+from kibitz.comment.select.rank import Level
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import Code, language_of
 from kibitz.core.errors import InputError, KibitzError

@@ -17,7 +17,7 @@ from kibitz.apps.web.watch import at_a_glance, snapshot
 from kibitz.coach.deck import DeckName, Stored, said_in
 from kibitz.coach.train import board_of
 from kibitz.comment.annotate import comment_on, mistake_on
-from kibitz.comment.select import Level
+from kibitz.comment.select.rank import Level
 from kibitz.comment.words.languages import LANGUAGES, language_of
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board, Side

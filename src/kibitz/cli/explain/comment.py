@@ -50,7 +50,7 @@ from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Samplin
 from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.facts import Scene
 from kibitz.comment.report.page import Report, is_report
-from kibitz.comment.select import Level
+from kibitz.comment.select.rank import Level
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import Code, chosen_language, language_of
 from kibitz.comment.words.speaker import Speaker

@@ -26,7 +26,7 @@ from kibitz.comment import selection
 from kibitz.comment.annotate import reason_on, scene_on
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label
-from kibitz.comment.select import Memory
+from kibitz.comment.select.rank import Memory
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, KibitzError

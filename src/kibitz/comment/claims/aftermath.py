@@ -7,7 +7,7 @@ and, where nothing is at stake, time won, passed pawns, places of pieces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import chess
@@ -16,7 +16,7 @@ from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, gone, keeps_more, listed
+from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, Wins, gone, keeps_more, listed
 from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
     SHOWN,
@@ -53,13 +53,15 @@ class PicksUp(Claim):
     target: Unit  # where it stood before the move
     lost: Kinds = ()  # the piece that took it, if that is taken back
     line: str = ""  # until then
+    sure: bool = False  # it is won by force
 
     def proved(self, scene: Scene) -> bool:
         """After the answer to the capture the mover is still ahead of what it had before.
 
         The piece is taken where it stood before the move; `lost` names what was given for it.
         """
-        return self in picked_up(scene)
+        taken = replace(self, sure=False) in picked_up(scene)
+        return taken and (not self.sure or Wins((self.target.kind,), ()).proved(scene))
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks take it, too, at each choice, where the move does not do so itself."""

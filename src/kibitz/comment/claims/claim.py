@@ -33,7 +33,7 @@ class Judged(Claim):
 
 
 class Weights(NamedTuple):
-    """How much a claim matters to each level; below LEAST of select.py it is not said."""
+    """How much a claim matters to each level; below LEAST of select/rank.py it is not said."""
 
     beginner: float
     club: float

@@ -1,19 +1,30 @@
-"""Claims about what a bad move takes from its own side: a guard, or cover from an enemy piece.
+"""Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade.
 
-They say why something falls in the refutation, at once or a move or two later.
+They say why something falls in the refutation, at once or a move or two later, or how its pawns
+and heavy pieces get through; why nothing takes back; and what the better move guards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Claim, is_between, stands
-from kibitz.comment.facts import Scene, Unit, balance, captured_by, unit
+from kibitz.comment.claims.claim import Claim, Step, is_between, stands, step
+from kibitz.comment.claims.merits import CENTIPAWNS
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    balance,
+    captured_by,
+    is_passed,
+    played,
+    unit,
+    units,
+)
 
 SOON = 4  # plies after the reply within which something falls
 
@@ -74,6 +85,124 @@ class Unguards(Claim):
         return self.guard == scene.piece and guarded and not guards and takes
 
 
+@dataclass(frozen=True)
+class PinnedGuard(Claim):
+    """What the refutation takes is guarded by a pinned piece, which cannot take back."""
+
+    guard: Unit
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It is taken at once, and nothing can take back."""
+        if not scene.reply or captured_by(scene.after, scene.reply) != self.target:
+            return False
+        board, square = scene.other.after, self.target.square
+        pinned = stands(board, self.guard) and board.is_pinned(scene.mover, self.guard.square)
+        guards = self.guard.square in board.attackers(scene.mover, square)
+        takes = any(board.generate_legal_moves(to_mask=chess.BB_SQUARES[square]))
+        return pinned and guards and not (takes or board.is_check())
+
+
+@dataclass(frozen=True)
+class NotRetaken(Claim):
+    """What has just taken something is attacked, but to take it costs more."""
+
+    back: Step
+    answer: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search of material, which sees less taken back than what was taken and is then."""
+        moves = self.back.move, self.answer.move
+        return moves in [(one.back.move, one.answer.move) for one in not_retaken(scene)]
+
+
+def not_retaken(scene: Scene) -> list[NotRetaken]:
+    """The cheapest way to take back what has captured, and what is wrong with it, if all are."""
+    taken = scene.captured
+    if taken is None or scene.reply is None or scene.reply.to_square == scene.landed:
+        return []
+    goal = chess.BB_SQUARES[scene.landed]
+    backs = [*scene.after.generate_legal_captures(to_mask=goal)]
+    won = CENTIPAWNS.get(taken.kind, 0) - CENTIPAWNS.get(scene.piece.kind, 0)
+    if not backs or force.loss_on(scene.after, scene.landed) < force.LEAST:
+        return []
+    gains = [force.gain(played(scene.after, back)) for back in backs]
+    if any(gain is None or won + gain < force.LEAST for gain in gains):
+        return []
+    back = min(backs, key=lambda move: unit(scene.after, move.from_square).worth)
+    then = played(scene.after, back)
+    answer = force.best(then)
+    return [NotRetaken(step(scene.after, back), step(then, answer))] if answer else []
+
+
+@dataclass(frozen=True)
+class Covers(Claim):
+    """A move guards something of its own side."""
+
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The piece that has moved guards it now."""
+        own = self.target.white == scene.mover and stands(scene.after, self.target)
+        return own and self.target.square in scene.after.attacks(scene.landed)
+
+
+@dataclass(frozen=True)
+class LiftsBlockade(Claim):
+    """A piece that has moved stood before a passed pawn, which comes on now."""
+
+    piece: Unit  # where it stands now
+    pawn: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It stood right before it, and in the refutation the pawn passes over that square."""
+        square, white = self.pawn.square, not scene.mover
+        stood = scene.move.from_square == square + (8 if white else -8)
+        passed = stands(scene.before, self.pawn) and is_passed(scene.before, square, white)
+        comes = scene.reply is not None and comes_on(scene.other, square)
+        kind = self.pawn == Unit(chess.PAWN, square, white)
+        return self.piece == scene.piece and kind and stood and passed and comes
+
+
+def comes_on(answer: Scene, square: int) -> bool:
+    """Whether a pawn steps forward from a square soon in a line of its side."""
+    moves = (answer.move, *answer.follow)[: SOON + 1 : 2]
+    return any(move.from_square == square and not (move.to_square - square) % 8 for move in moves)
+
+
+@dataclass(frozen=True)
+class OpensOwnKing(Claim):
+    """A pawn has left a file beside its own king, and the other side's rook or queen uses that."""
+
+    file: int
+    by: Unit  # where it stands then
+
+    def proved(self, scene: Scene) -> bool:
+        """None of its pawns is left there, and along the file a square beside the king is seen."""
+        own = scene.after.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[self.file]
+        left = scene.piece.kind == chess.PAWN and not own
+        queens = scene.after.pieces_mask(chess.QUEEN, not scene.mover)
+        return left and bool(queens) and self in opened(scene)
+
+
+def opened(scene: Scene) -> list[OpensOwnKing]:
+    """What uses the file that a pawn has left in the refutation."""
+    file, white = scene.move.from_square & 7, not scene.mover
+    found: list[OpensOwnKing] = []
+    for board in scene.other.boards[: SOON + 2] if scene.reply else ():
+        king = board.king(scene.mover)
+        if king is None:
+            continue
+        beside = (chess.BB_KING_ATTACKS[king] | chess.BB_SQUARES[king]) & chess.BB_FILES[file]
+        found += (
+            OpensOwnKing(file, piece)
+            for piece in units(board, white)
+            if piece.kind in (chess.ROOK, chess.QUEEN) and piece.square & 7 == file
+            if board.attacks_mask(piece.square) & beside
+        )
+    return found
+
+
 def falls(scene: Scene) -> list[Fall]:
     """What the refutation takes that stood there before the move, and that is lost by it."""
     if "falls" not in scene.memo:
@@ -97,12 +226,27 @@ def _falls(scene: Scene) -> Iterator[Fall]:
             yield Fall(plies, by, target)
 
 
-def uncovered(scene: Scene) -> list[Unblocks | Shuts | Unguards]:
+Uncovers: TypeAlias = Unblocks | Shuts | Unguards | PinnedGuard
+
+
+def uncovered(scene: Scene) -> list[Uncovers]:
     """What the move has taken guard or cover from, of what falls in its refutation, proved."""
-    claims: list[Unblocks | Shuts | Unguards] = []
+    claims: list[Uncovers] = []
     for fall in falls(scene):
         claims += (Unblocks(fall.by, fall.target), Unguards(scene.piece, fall.target))
+        claims += (PinnedGuard(piece, fall.target) for piece in units(scene.after, scene.mover))
         guards = scene.before.attackers(scene.mover, fall.target.square)
         guards.discard(scene.move.from_square)
         claims += (Shuts(scene.piece, unit(scene.before, square), fall.target) for square in guards)
+    return [claim for claim in claims if claim.proved(scene)]
+
+
+def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing]:
+    """Which pawn or which heavy piece the move has let through, proved."""
+    claims: list[LiftsBlockade | OpensOwnKing] = []
+    if scene.reply:
+        before = scene.move.from_square + (-8 if not scene.mover else 8)
+        pawns = (piece for piece in units(scene.before, not scene.mover) if piece.square == before)
+        claims += (LiftsBlockade(scene.piece, pawn) for pawn in pawns)
+        claims += opened(scene)
     return [claim for claim in claims if claim.proved(scene)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AMISS, LAST_LOOK
+from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
@@ -254,6 +254,46 @@ class Prevents(Claim):
             and not scene.after.is_check()
             and self.reply.move not in scene.after.legal_moves
         )
+
+
+@dataclass(frozen=True)
+class Meets(Claim):
+    """The better move has an answer to what refutes the other one."""
+
+    reply: Step
+    answer: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply is possible, and a long look answers it so and sees it gain nothing."""
+        if self.reply.move not in scene.after.legal_moves or scene.had is None:
+            return False
+        look = scene.analysis.deeper(played(scene.after, self.reply.move), LAST_LOOK)
+        answers = look is not None and look.line[:1] == (self.answer.move,)
+        return answers and look is not None and look.value >= scene.had.value - AS_GOOD
+
+
+def meets(scene: Scene) -> list[Meets]:
+    """How the better move meets the refutation, if it is possible there, by an answer of its own.
+
+    After the bad move the answer is not possible, or wins nothing where it does after the better.
+    """
+    if scene.reply is None or scene.had is None or scene.had.line[:1] in ((), (scene.move,)):
+        return []
+    board = scene.instead.after
+    if scene.reply not in board.legal_moves:
+        return []
+    reply = step(board, scene.reply)
+    same = reply.text.rstrip("+#") == step(scene.after, scene.reply).text.rstrip("+#")
+    then = played(board, scene.reply)
+    look = scene.analysis.deeper(then, LAST_LOOK) if same else None
+    if look is None or not look.line:
+        return []
+    claim, bad = Meets(reply, step(then, look.line[0])), scene.other.after
+    own = claim.answer.move not in bad.legal_moves or (
+        (force.gain(then, claim.answer.move) or 0) >= force.LEAST
+        and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
+    )
+    return [claim] if own and claim.proved(scene.instead) else []
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Wins(Claim):
             return False
         if not self.won:
             return gain_of(scene) >= LEAST_THREAT
-        plain = len(self.won) <= 2 and len(self.lost) <= 1
+        plain = is_plain(self.won, self.lost)
         return plain and gain_of(scene) >= force.LEAST and exchanged(scene) == (self.won, self.lost)
 
     def is_kept(self, scene: Scene) -> bool:
@@ -123,6 +123,7 @@ def gain_of(scene: Scene) -> int:
     return gain - 100 * owed
 
 
+EXCHANGES = (chess.BISHOP, chess.PAWN), (chess.KNIGHT, chess.PAWN)  # given for a rook
 CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 
 
@@ -195,6 +196,12 @@ def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] |
     return +losses
 
 
+def is_plain(won: Sequence[int], lost: Sequence[int]) -> bool:
+    """Whether what was won and lost is told in few words; a rook may cost a piece and a pawn."""
+    exchange = (*won,) == (chess.ROOK,) and len(lost) == 2 and (*lost,) in EXCHANGES
+    return len(won) <= 2 and (len(lost) <= 1 or exchange)
+
+
 @dataclass(frozen=True)
 class Nets(Judged):
     """Material is won in the end, by the engine's line, without being forced move by move."""
@@ -216,10 +223,9 @@ class Nets(Judged):
             all(balance(board, white) >= least for board in scene.boards[-3:])
             and hangs < force.LEAST
             and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
-            and len(self.won) <= 2
+            and is_plain(self.won, self.lost)
             and balance(end, white) >= least + 2  # less may come back
             and (scene.has is None or balance(end, white) <= scene.has.ahead_at_most(own=False))
-            and len(self.lost) <= 1
         )
 
 

@@ -21,6 +21,7 @@ from kibitz.comment.claims.merits import (
     CENTIPAWNS,
     MateIn,
     gone,
+    is_plain,
     keeps_more,
     listed,
 )
@@ -135,7 +136,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
         own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
         taken = {captured_by(board, move) for board, move in own_moves}
         seen = set(won) <= {piece.kind for piece in taken if piece is not None}
-        if seen and len(won) <= 2 and len(lost) <= 1 and worth == 100 * gain:
+        if seen and is_plain(won, lost) and worth == 100 * gain:
             return [ComesOut(won, lost, line, back)]
     return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
 

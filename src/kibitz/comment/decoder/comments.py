@@ -16,7 +16,7 @@ from kibitz.comment.decoder.file import Decoder, Sampling
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import Scene
-from kibitz.comment.select import LEVELS, Level, Memory, worth_saying
+from kibitz.comment.select.rank import LEVELS, Level, Memory, worth_saying
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.position.board import Board

@@ -24,7 +24,7 @@ from kibitz.comment.annotate import Style, Words, annotate
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.facts import Scene, played
-from kibitz.comment.select import Level
+from kibitz.comment.select.rank import Level
 from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.core.errors import DamagedFileError, shorten
 from kibitz.core.files import Location, atomic_write

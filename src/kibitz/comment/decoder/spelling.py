@@ -10,7 +10,7 @@ from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, standing
-from kibitz.comment.select import kind_of
+from kibitz.comment.select.rank import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
 from kibitz.comment.words.speaker import Comment

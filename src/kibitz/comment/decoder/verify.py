@@ -23,7 +23,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
 from kibitz.comment.facts import Scene
-from kibitz.comment.select import kind_of
+from kibitz.comment.select.rank import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth
 from kibitz.comment.words.speaker import Comment

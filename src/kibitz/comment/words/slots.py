@@ -15,7 +15,7 @@ from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
-from kibitz.comment.select import kind_of
+from kibitz.comment.select.rank import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 
@@ -113,6 +113,8 @@ def _outcome_key(claim: Claim) -> str:
             name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
         case aftermath.PicksUp() if claim.lost:
             name += ".for"
+        case aftermath.PicksUp(sure=True):
+            name += ".sure"
         case outcomes.Draws(how):
             name += f".{how}"
         case outcomes.TradesQueens(open_king=True):

@@ -17,8 +17,8 @@ from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import Intends, NextFails, mark_of, next_best, next_idea
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
-from kibitz.comment.select import FEATURE_WEIGHTS, Level, Memory, kind_of
-from kibitz.comment.selection import Selection, Tone, remember, select
+from kibitz.comment.select.rank import FEATURE_WEIGHTS, Level, Memory, kind_of
+from kibitz.comment.select.selection import Selection, Tone, remember, select
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Forms, Language
 from kibitz.comment.words.slots import claim_key, claim_slots, scores, worth

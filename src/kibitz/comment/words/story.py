@@ -36,7 +36,7 @@ from kibitz.comment.judge import (
     value_of,
 )
 from kibitz.comment.openings import Opening, opening_in, without_book
-from kibitz.comment.selection import Selection
+from kibitz.comment.select.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.speaker import Comment

@@ -21,6 +21,15 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "This shuts {guard} off from {target}, which it guarded.",
     ),
     "Unguards": ("{guard} no longer guards {target}.", "{target} is no longer guarded by {guard}."),
+    "PinnedGuard": ("{guard} is pinned and cannot take back on {at}.",),
+    "LiftsBlockade": (
+        "{piece} no longer blocks the pawn on {square}.",
+        "This gives up the blockade of the pawn on {square}.",
+    ),
+    "OpensOwnKing": (
+        "This opens the {file}-file beside {mover}'s own king.",
+        "The {file}-file beside {mover}'s own king is open now.",
+    ),
     "Overlooks": (
         "{other} was threatening {reply}, and still is.",
         "This does nothing against {reply}.",

@@ -123,6 +123,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Takes": ("takes {target}",),
     "PicksUp": ("takes {target}",),
+    "PicksUp.sure": ("wins {target}",),
     "PicksUp.line": ("picks up {target}: {line}",),
     "PicksUp.for": ("takes {target} for {lost}",),
     "PicksUp.for.line": ("picks up {target} for {lost}: {line}",),
@@ -401,6 +402,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("opens the {file}-file against the king in the centre",),
     "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
+    "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),
+    "Covers": ("guards {target}", "keeps {target} guarded"),
+    "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads
     "Continues": ("is likely to be followed by {line}", "should lead to {line}"),

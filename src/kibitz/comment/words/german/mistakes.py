@@ -15,6 +15,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
     "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
     "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),
+    "PinnedGuard": ("{guard:der} ist gefesselt und kann auf {at} nicht zurückschlagen.",),
+    "LiftsBlockade": ("{piece:der} blockiert den Bauern auf {square} nicht mehr.",),
+    "OpensOwnKing": ("Das öffnet die {file}-Linie neben dem eigenen König.",),
     "Overlooks": (
         "{other} drohte {reply}, und die Drohung bleibt.",
         "Gegen {reply} tut der Zug nichts.",

@@ -162,6 +162,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Takes": ("nimmt {target:den}",),
     "PicksUp": ("nimmt {target:den}",),
+    "PicksUp.sure": ("gewinnt {target:den}",),
     "PicksUp.line": ("holt sich {target:den}: {line}",),
     "PicksUp.for": ("nimmt {target:den} für {lost:den}",),
     "PicksUp.for.line": ("holt sich {target:den} für {lost:den}: {line}",),
@@ -460,6 +461,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("öffnet die {file}-Linie gegen den König in der Mitte",),
     "XRay": ("deckt {square} durch {through:den} hindurch",),
     # what the best move keeps; numbers as in judge.standing
+    "NotRetaken": ("beantwortet {back} mit {answer}",),
+    "Covers": ("deckt {target:den}",),
+    "Meets": ("beantwortet {reply} mit {answer}",),
     "Prevents": ("lässt {reply} nicht zu", "verhindert {reply}", "schließt {reply} aus"),
     # where a move leads
     "Continues": ("führt wohl zu {line}", "sollte zu {line} führen"),

@@ -1,13 +1,10 @@
-"""Chooses which of the proved claims about a move are worth saying to a reader.
-
-analysis -> facts -> claims -> **select** -> words
-"""
+"""Puts the proved claims about a move in the order in which they matter to a reader."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import chess
@@ -80,7 +77,8 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "TradesQueens LeavesPassed Invades GainsTime DrivesOut",
         "HitsAgain chases Threatens GainsTime",
         "AvoidsLoss ComesOut",
-        "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
+        "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove chases",
+        "GivesUp Threatens MateIn OnlyMove UsesPin chases",
         "TakesLoose Wins Nets ComesOut PicksUp Takes",
         "Queens Promotes Runs PassedPawnAdvances",
         "TakesBack PicksUp TakesLoose Wins Nets Takes",
@@ -143,14 +141,14 @@ def ranked(
 
     `soft` lets slight ones pass, too, and plans in a position full of tactics.
     """
-    least, claims = SOFT if soft else LEAST[level], [*claims]
+    least, claims = SOFT if soft else LEAST[level], [_surely(claim, scene) for claim in claims]
     if any(map(_is_named, claims)):
         claims = [claim for claim in claims if not _is_vague(claim, scene)]
     if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
     if any(isinstance(claim, aftermath.PicksUp) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not is_unnamed(claim)]
-    claims = _without_what_is_taken(claims)
+    claims = _as_it_comes(_without_what_is_taken(claims), scene)
     if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     weighed = sorted(
@@ -170,6 +168,15 @@ def ranked(
         if is_confirmed(claim, scene):
             chosen.append(claim)
     return chosen
+
+
+def _surely(claim: Claim, scene: Scene) -> Claim:
+    """What is taken at once and won by force says so."""
+    if not isinstance(claim, aftermath.PicksUp) or claim.line or claim.lost:
+        return claim
+    wins = merit.Wins((claim.target.kind,), ())
+    sure = wins.proved(scene) and is_confirmed(wins, scene)
+    return replace(claim, sure=True) if sure else claim
 
 
 def _is_named(claim: Claim) -> bool:
@@ -205,6 +212,25 @@ def _without_what_is_taken(claims: Sequence[Claim]) -> list[Claim]:
         for claim in claims
         if not isinstance(claim, outcomes.ComesOut) or claim.line or claim.won not in taken
     ]
+
+
+def _as_it_comes(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
+    """The claims without a forced gain where the line that is expected wins other pieces.
+
+    Nor with that line where what the move takes at once is all that it wins.
+    """
+    comes = next((claim for claim in claims if _names_gain(claim)), None)
+    if not isinstance(comes, outcomes.ComesOut) or not is_confirmed(comes, scene):
+        return claims
+    end = comes.won, comes.lost
+    claims = [
+        claim
+        for claim in claims
+        if not (isinstance(claim, merit.Wins) and claim.won and (claim.won, claim.lost) != end)
+    ]
+    picks = (claim for claim in claims if isinstance(claim, aftermath.PicksUp))
+    at_once = any(end == ((claim.target.kind,), ()) and not claim.line for claim in picks)
+    return [claim for claim in claims if claim != comes] if at_once else claims
 
 
 def is_unnamed(claim: Claim) -> bool:

@@ -1,21 +1,22 @@
-"""What is to be said of a move: reasons of a bad one, of a good one what `select` ranks first."""
+"""What is to be said of a bad move: its cause, what was better, what it means for the game."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
-from typing import NamedTuple
+from typing import TypeAlias
+
+import chess
 
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook
+from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.claims.cover import uncovered
-from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.ideas import springs
+from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.contrast import (
+from kibitz.comment.facts import Scene, Unit, phase
+from kibitz.comment.judge import Label
+from kibitz.comment.select.contrast import (
     CHASES,
     DEFENDS,
     FAINT,
@@ -25,20 +26,22 @@ from kibitz.comment.contrast import (
     SAVES,
     SLIGHT,
     SOLID,
-    answer_works_too,
+    any_solid,
     are_explained,
     breaks,
     brief,
+    comes_too,
     consequences,
     costs_much,
     ends_apart,
     explains,
     falls_too,
-    hit_next,
     is_ahead_soon,
     is_by_product,
+    is_chaff,
     is_declined,
     is_forced,
+    is_forcing,
     is_hard,
     is_missed,
     is_shared,
@@ -55,110 +58,24 @@ from kibitz.comment.contrast import (
     taken,
     telling,
     too_little,
-    with_threat,
+    wins_by,
 )
-from kibitz.comment.facts import Scene, phase
-from kibitz.comment.judge import DECIDED, Label, standing
-from kibitz.comment.select import (
-    ALONE,
+from kibitz.comment.select.rank import (
     Level,
-    Memory,
-    is_a_reason,
+    is_confirmed,
     is_lasting,
     is_unnamed,
     kind_of,
     plain_threats,
     proved_of,
     reasons,
-    weight_of,
-    worth_saying,
 )
 
-
-class Selection(NamedTuple):
-    """What is worth saying of a move, the most important first."""
-
-    claims: tuple[Claim, ...] = ()
-    better: tuple[Claim, ...] = ()  # about the move that was better, or why
-    reply: tuple[Claim, ...] = ()  # and about the refutation
+# The criticism, and of what it says what is of the better move, and of the refutation.
+Criticism: TypeAlias = tuple[tuple[Claim, ...], tuple[Claim, ...], tuple[Claim, ...]]
 
 
-class Tone(IntEnum):
-    """How readily a move is spoken of."""
-
-    SPARING = 0  # not where all is decided or forced, nor one slight thing soon after another
-    PLAIN = 1  # wherever there is something to say
-    KEEN = 2  # where a reader asks why: what is slight is said, too
-
-
-def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) -> Selection:
-    """What is to be said of a move, in a tone."""
-    if mark_of(scene) is not Label.NONE:
-        return _criticism(scene, level, tone is Tone.KEEN)
-    if mates := _is_mated(scene):
-        expected = scene.had is not None and scene.had.mate is not None  # so it was before the move
-        return Selection() if expected and tone is Tone.SPARING else Selection(mates)
-    grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
-    if sparing and grade in QUIET:
-        return Selection(tuple(springs(scene)))
-    praised = grade is not None and bool(grade.mark)
-    chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
-    if praised and all(kind_of(claim) in EMPTY for claim in chosen):
-        chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
-    if tone is Tone.KEEN and not chosen:
-        chosen = _next_fails(scene, level) or _intends(scene, level)
-    if tone is Tone.KEEN and not chosen:
-        chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
-    heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
-    slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
-    dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
-    return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
-
-
-def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> list[Claim]:
-    """Praise that does not say what for, after something slight that does."""
-    slight = [
-        claim
-        for claim in worth_saying(scene, memory, level, 3, soft=True)
-        if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
-    ]
-    slight = _intends(scene, level) or slight or plain_threats(scene)
-    return [*slight[:1], *praise[: 2 - len(slight[:1])]]
-
-
-def _is_mated(scene: Scene) -> tuple[Claim, ...]:
-    """That the other side mates, of a move that is no mistake as the game was lost anyway."""
-    if scene.has is None or scene.has.mate is None or scene.has.mate <= 0:
-        return ()
-    return tuple(claim for claim in fault.faults(scene, ()) if isinstance(claim, fault.AllowsMate))[
-        :1
-    ]
-
-
-def _is_dull(scene: Scene) -> bool:
-    """Whether a move takes back, or the game is decided before it and after it."""
-    had, has = scene.had, scene.has
-    decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
-    return scene.takes_back or decided
-
-
-def _next_fails(scene: Scene, level: Level) -> list[Claim]:
-    """Why the next best move is not as good, where its answer wins something."""
-    if scene.takes_back:
-        return []
-    other = outlook.next_best(scene)
-    if other is None or not other.reply:
-        return []
-    gains = [*consequences(other.other)]
-    why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
-    steps = (step(scene.before, other.move), step(other.after, other.reply))
-    fails = outlook.NextFails(*steps, tuple(why))
-    return (
-        [fails] if why and fails.proved(scene) and not answer_works_too(scene, other, why) else []
-    )
-
-
-def _intends(scene: Scene, level: Level) -> list[Claim]:
+def intends(scene: Scene, level: Level) -> list[Claim]:
     """What a move threatens to do next, where that wins something.
 
     What the piece that moved attacks is said in short.
@@ -176,58 +93,7 @@ def _intends(scene: Scene, level: Level) -> list[Claim]:
     return [intends] if why and intends.proved(scene) else []
 
 
-def _beats_next(scene: Scene) -> list[Claim]:
-    """That the best move is better than the next one, where it is so by much."""
-    had = scene.had
-    if had is None or had.other is None or not had.other.line:
-        return []
-    if scene.captured is not None:
-        return []  # what it takes is plain to see
-    beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
-    return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
-
-
-def _keeps(scene: Scene) -> list[Claim]:
-    """What the only good move keeps."""
-    if scene.had is None:
-        return []
-    has = standing(scene.had.value)
-    kept = [grades.OnlyGood(has)] if has in KEPT else []
-    only: list[Claim] = [claim for claim in (*kept, grades.OnlyGood()) if claim.proved(scene)]
-    return only[:1]
-
-
-def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
-    """Keep in mind what was said of a move, and of the reply to it."""
-    _remember(memory, scene, chosen.claims)
-    memory.spoke_at = scene.before.ply() if chosen.claims else memory.spoke_at
-    if chosen.reply:
-        _remember(memory, scene.other, list(said_of_reply(chosen)))
-    causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
-    memory.replies |= {claim.reply for claim in causes}
-
-
-def said_of_reply(chosen: Selection) -> Iterator[Claim]:
-    """The claims about the refutation that are printed; others may be said when it is played."""
-    for cause in chosen.claims:
-        match cause:
-            case fault.Allows(why=why) | fault.Overlooks(why=why):
-                yield from why
-            case fault.EnPrise() | fault.Abandons():  # which name what is taken
-                yield from (claim for claim in chosen.reply if isinstance(claim, GAINS))
-
-
-def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
-    for claim in claims:
-        memory.said.add(claim)
-        memory.kinds[kind_of(claim)] += 1
-        if isinstance(claim, Feature):
-            memory.once.add(f"{claim.name}.{claim.white}")
-        if isinstance(claim, (*GAINS, tactic.Fork)):
-            memory.won_at[scene.mover] = scene.before.ply()
-
-
-def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
+def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     """Of a bad move: the cause, what it means for the game, and what was better."""
     reply, better = _two_sides(scene, level)
     causes = fault.faults(scene, tuple(reply))
@@ -240,23 +106,10 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         and not any(is_hard(claim) for claim in (*reply, *better, *causes[:1]))
         and not any(isinstance(line, fault.MissesMate) and line.moves == 1 for line in lines)
     ):
-        return Selection()
-    solid = any(isinstance(claim, SOLID) for claim in better)
-    unsaid = not solid and any(map(_is_bare, causes[:1]))
-    weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
-    opens = _opened(scene, causes)
-    explained = not (unsaid or weak) and (bool(opens) or are_explained(causes, lines))
-    if not explained:
-        found = _intended(scene, causes, lines, level)
-        if found is None and mark_of(scene) is not Label.INACCURACY:
-            found = _further(scene, causes, lines, level)
-        causes, lines = found or (causes, lines)
-    elif not solid and all(map(is_by_product, reply or better)):
-        causes, lines = _tangible(scene, causes, lines, level)
-    bare = not (solid or opens or any(map(explains, causes[:1])))
-    if bare and mark_of(scene) is not Label.INACCURACY:
-        causes, lines = _plain(scene, causes, lines, level)
-    early = not any(isinstance(claim, SOLID) for claim in (*reply, *better))
+        return (), (), ()
+    causes, lines = _told(scene, causes, lines, level, (reply, better))
+    solid, opens = any_solid(better), _opened(scene, causes)
+    early = not any_solid((*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
     explained = any(explains(cause) for cause in causes[:1])
@@ -272,8 +125,36 @@ def _criticism(scene: Scene, level: Level, keen: bool) -> Selection:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
+    if not _opened(scene, causes) and is_chaff(causes, lines):
+        causes = []
     criticism = (*_opened(scene, causes), *causes[:1], *([turn] if turn else []), *lines)
-    return Selection(criticism, tuple(better), tuple(reply))
+    return criticism, tuple(better), tuple(reply)
+
+
+def _told(
+    scene: Scene,
+    causes: list[Claim],
+    lines: list[Claim],
+    level: Level,
+    sides: tuple[Sequence[Claim], Sequence[Claim]],
+) -> tuple[list[Claim], list[Claim]]:
+    """Causes and alternatives with more to say, where what is known explains little."""
+    reply, better = sides
+    solid, opens = any_solid(better), _opened(scene, causes)
+    unsaid = not solid and any(map(_is_bare, causes[:1]))
+    weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
+    explained = not (unsaid or weak) and (bool(opens) or are_explained(causes, lines))
+    if not explained:
+        found = _intended(scene, causes, lines, level)
+        if found is None and mark_of(scene) is not Label.INACCURACY:
+            found = _further(scene, causes, lines, level)
+        causes, lines = found or (causes, lines)
+    elif not solid and all(map(is_by_product, reply or better)):
+        causes, lines = _tangible(scene, causes, lines, level)
+    told = any(explains(cause) and not _is_bare(cause) for cause in causes[:1])
+    if not (solid or opens or told) and mark_of(scene) is not Label.INACCURACY:
+        causes, lines = _plain(scene, causes, lines, level)
+    return causes, _met(scene, causes, lines)
 
 
 def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
@@ -281,6 +162,9 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
     if not any(isinstance(cause, fault.Allows) for cause in causes[:1]):
         return []
     found: list[Claim] = [claim for claim in uncovered(scene) if not falls_too(claim.target, scene)]
+    allows = causes[0]
+    if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
+        found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
 
 
@@ -292,7 +176,7 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
         better = _merits_of_better(scene, reply, level, most)
     if phase(scene.before) != "endgame":  # where pawns do not decide
         reply, better = telling(reply, scene), telling(better, scene)
-    if any(isinstance(claim, SOLID) for claim in better) and all(map(leaves, reply)):
+    if any_solid(better) and all(map(leaves, reply)):
         reply = []  # what is more says it all
     if level == "beginner":
         return reply, better
@@ -312,14 +196,14 @@ def _intended(
     """What the refutation threatens to do next, or the better move, as nothing else explains."""
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     if causes and isinstance(causes[0], ANSWERS):
-        why = tuple(_intends(scene.other, level))
+        why = tuple(intends(scene.other, level))
         theirs = [] if best is None else same_reply(scene)
         theirs += [] if best is None or not scene.instead.reply else [scene.instead.other]
         allows = fault.Allows(causes[0].reply, why)
         if why and not is_there_too(why[0], theirs) and allows.proved(scene):
             return [allows, *causes[1:]], lines
     if best is not None and all(kind_of(claim) in HITS for claim in best.why):
-        better = fault.Better(best.step, tuple(_intends(scene.instead, level)))
+        better = fault.Better(best.step, tuple(intends(scene.instead, level)))
         shared = any(claim.proved(scene) for claim in better.why)
         if better.why and not shared and better.proved(scene):
             return causes, [better]
@@ -361,6 +245,16 @@ def _plain(
             better = isinstance(claim, fault.Better)
             return (causes, [claim]) if better else ([claim, *causes[1:]], lines)
     return causes, lines
+
+
+def _met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim]:
+    """How the better move meets the refutation, where nothing else is said of it."""
+    plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
+    match lines:
+        case [fault.Better(why=()) as best] if not plain:
+            met = (claim for claim in fault.meets(scene) if is_forcing(claim, scene))
+            return [fault.Better(best.step, (*met,))]
+    return lines
 
 
 def _tangible(
@@ -419,6 +313,45 @@ def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, .
     found = [claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS]
     found = found or plain_threats(scene)
     return tuple(claim for claim in found if not is_there_too(claim, others))[:1]
+
+
+def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """What a piece that has taken something threatens to take next, and not in other lines."""
+    threats: list[Claim] = [
+        claim
+        for claim in proved_of(line)
+        if isinstance(claim, merit.Threatens)
+        and claim.target is not None
+        and claim.step.move.from_square == line.landed
+        and claim.target.kind != chess.PAWN
+        and not is_there_too(claim, others)
+        and merit.threatened(claim, line) >= merit.LEAST_THREAT
+        and is_confirmed(claim, line)
+    ]
+    return threats[:1]
+
+
+def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """A single reason that is what a move takes at once, and what it threatens besides."""
+    if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
+        return claims
+    takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
+    return [*claims, *(hit_next(line, others) or not_retaken(line))] if takes else claims
+
+
+def _covers(reply: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
+    """What the refutation is after and the better move guards, as the one made does not."""
+    values = [value for claim in reply for value in vars(claim).values()]
+    several = [each for value in values if isinstance(value, tuple) for each in value]
+    targets = [value for value in (*values, *several) if isinstance(value, Unit)]
+    return [
+        claim
+        for claim in map(Covers, targets)
+        if claim.target.kind != chess.KING
+        and claim.proved(scene.instead)
+        and not claim.proved(scene)
+        and scene.instead.move.from_square != claim.target.square
+    ][:1]
 
 
 def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
@@ -480,6 +413,11 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         if not parried and prevents.proved(instead):
             mates = scene.other.after.is_checkmate()
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
+        elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):
+            better = [*guards, *(claim for claim in better if kind_of(claim) not in DEFENDS)][:most]
+        elif not (parried or any_solid(better)):
+            better = [*better, *(claim for claim in fault.meets(scene) if wins_by(claim, scene))]
+            better = better[-most:]
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
     gains = [claim for claim in reply if isinstance(claim, taking)]
     if not better and gains and costs_much(scene) and avoids.proved(instead):
@@ -488,11 +426,5 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     return better
 
 
-EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
-QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
-KEPT = (2, 1, 0)  # standings that a good move keeps
-REST = 2  # plies after a comment within which a slight thing alone is not worth another
-LOUD = 0.75  # weight from which a claim is said where all is decided or forced
-CLEARLY = 0.1  # winning chances by which the best move beats the next one
 ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)

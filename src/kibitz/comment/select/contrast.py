@@ -1,7 +1,4 @@
-"""Whether a reason is one: what only the line of a bad move has, or only that of the better one.
-
-analysis -> facts -> claims -> **selection** -> words
-"""
+"""Whether a reason is one: what only the line of a bad move has, or only that of the better one."""
 
 from __future__ import annotations
 
@@ -17,6 +14,11 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, stands
+from kibitz.comment.claims.cover import (
+    LiftsBlockade,
+    OpensOwnKing,
+    comes_on,
+)
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -35,7 +37,7 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
-from kibitz.comment.select import is_confirmed, is_lasting, kind_of, proved_of
+from kibitz.comment.select.rank import is_lasting, kind_of
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
@@ -134,6 +136,18 @@ def falls_too(target: Unit, scene: Scene) -> bool:
     if had is None or had.line[:1] in ((), (scene.move,)) or not scene.instead.reply:
         return False
     return _takes(scene.instead.other, target)
+
+
+def comes_too(claim: LiftsBlockade | OpensOwnKing, scene: Scene) -> bool:
+    """Whether the pawn comes on, or the file is open, in the line of the better move, too."""
+    had = scene.had
+    if had is None or had.line[:1] in ((), (scene.move,)):
+        return False
+    after = scene.instead.after
+    if isinstance(claim, LiftsBlockade):
+        line = scene.instead.other if scene.instead.reply else None
+        return line is not None and comes_on(line, claim.pawn.square)
+    return not after.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[claim.file]
 
 
 def same_reply(scene: Scene) -> list[Scene]:
@@ -263,6 +277,25 @@ def parries(claim: Claim, reply: Step) -> bool:
     return isinstance(claim, merit.Parries) and claim.step.move == reply.move
 
 
+def wins_by(claim: fault.Meets, scene: Scene) -> bool:
+    """Whether the answer to the refutation wins something, as it does not where it refutes."""
+    then = played(scene.instead.after, claim.reply.move)
+    gain, had = force.gain(then, claim.answer.move), balance(scene.before, scene.mover)
+    up = balance(then, scene.mover) - had
+    there = force.gain(scene.other.after)
+    wins = gain is not None and gain + 100 * up >= force.LEAST
+    return wins and there is not None and there < force.LEAST
+
+
+def is_forcing(claim: fault.Meets, scene: Scene) -> bool:
+    """Whether the refutation checks, or it or its answer takes something or checks."""
+    board = scene.instead.after
+    then = played(board, claim.reply.move)
+    loud = (board, claim.reply.move), (then, claim.answer.move)
+    forcing = any(at.is_capture(move) or at.gives_check(move) for at, move in loud)
+    return forcing or scene.after.gives_check(claim.reply.move)
+
+
 def is_missed(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move leads to is more than what the move made leads to."""
     if scene.has is None or isinstance(claim, outcomes.HitsAgain):
@@ -358,30 +391,6 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
     return tuple(takes) if gains else ()
 
 
-def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
-    """What a piece that has taken something threatens to take next, and not in other lines."""
-    threats: list[Claim] = [
-        claim
-        for claim in proved_of(line)
-        if isinstance(claim, merit.Threatens)
-        and claim.target is not None
-        and claim.step.move.from_square == line.landed
-        and claim.target.kind != chess.PAWN
-        and not is_there_too(claim, others)
-        and merit.threatened(claim, line) >= merit.LEAST_THREAT
-        and is_confirmed(claim, line)
-    ]
-    return threats[:1]
-
-
-def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> list[Claim]:
-    """A single reason that is what a move takes at once, and what it threatens besides."""
-    if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
-        return claims
-    takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
-    return [*claims, *hit_next(line, others)] if takes else claims
-
-
 def pays(claim: Claim) -> bool:
     """Whether a move that does this gains something; not by a pawn whose guard it lures away."""
     target = claim.target if isinstance(claim, tactic.Deflects) else None
@@ -401,13 +410,28 @@ def is_hard(claim: Claim) -> bool:
 
 
 def explains(claim: Claim) -> bool:
-    """Whether a fault says more than a line and its score."""
-    return not isinstance(claim, (fault.Allows, fault.Better)) or bool(claim.why)
+    """Whether a fault says more than a line and its score, or than what meets it."""
+    if not isinstance(claim, (fault.Allows, fault.Better)):
+        return True
+    return any(not isinstance(why, fault.Meets) for why in claim.why)
+
+
+def any_solid(claims: Sequence[Claim]) -> bool:
+    """Whether there is material or a mate among some claims."""
+    return any(isinstance(claim, SOLID) for claim in claims)
 
 
 def are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     """Whether what is to be said of a bad move says more than lines and scores."""
     return any(map(explains, (*causes[:1], *lines)))
+
+
+def is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
+    """Whether a cause is a bare line, and the better move has a reason of its own."""
+    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    of_reply = (fault.Prevents, fault.Meets, fault.AvoidsLoss)
+    return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
 
 
 def is_weighty(cause: Claim) -> bool:

@@ -1,0 +1,7 @@
+"""Which of the proved claims about a move are worth saying.
+
+    claims/ -> rank -> contrast -> criticism -> **selection** -> words/
+
+`rank` puts claims in order and leaves out what says the same. `contrast` tells what is the fault of
+a bad move from what both lines have. `criticism` is of bad moves, `selection` of all.
+"""

@@ -1,0 +1,172 @@
+"""What is to be said of a move: its faults, or of a good one what `rank` puts first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, outlook
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.ideas import springs
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import DECIDED, Label, standing
+from kibitz.comment.select.contrast import GAINS, SOLID, answer_works_too, consequences
+from kibitz.comment.select.criticism import criticised, intends
+from kibitz.comment.select.rank import (
+    ALONE,
+    Level,
+    Memory,
+    is_a_reason,
+    kind_of,
+    plain_threats,
+    reasons,
+    weight_of,
+    worth_saying,
+)
+
+
+class Selection(NamedTuple):
+    """What is worth saying of a move, the most important first."""
+
+    claims: tuple[Claim, ...] = ()
+    better: tuple[Claim, ...] = ()  # about the move that was better, or why
+    reply: tuple[Claim, ...] = ()  # and about the refutation
+
+
+class Tone(IntEnum):
+    """How readily a move is spoken of."""
+
+    SPARING = 0  # not where all is decided or forced, nor one slight thing soon after another
+    PLAIN = 1  # wherever there is something to say
+    KEEN = 2  # where a reader asks why: what is slight is said, too
+
+
+def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) -> Selection:
+    """What is to be said of a move, in a tone."""
+    if mark_of(scene) is not Label.NONE:
+        return Selection(*criticised(scene, level, tone is Tone.KEEN))
+    if mates := _is_mated(scene):
+        expected = scene.had is not None and scene.had.mate is not None  # so it was before the move
+        return Selection() if expected and tone is Tone.SPARING else Selection(mates)
+    grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
+    if sparing and grade in QUIET:
+        return Selection(tuple(springs(scene)))
+    praised = grade is not None and bool(grade.mark)
+    chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
+    if praised and all(kind_of(claim) in EMPTY for claim in chosen):
+        chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
+    if tone is Tone.KEEN and not chosen:
+        chosen = _next_fails(scene, level) or intends(scene, level)
+    if tone is Tone.KEEN and not chosen:
+        chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
+    heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
+    slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
+    dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
+    return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> list[Claim]:
+    """Praise that does not say what for, after something slight that does."""
+    slight = [
+        claim
+        for claim in worth_saying(scene, memory, level, 3, soft=True)
+        if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
+    ]
+    slight = intends(scene, level) or slight or plain_threats(scene)
+    return [*slight[:1], *praise[: 2 - len(slight[:1])]]
+
+
+def _is_mated(scene: Scene) -> tuple[Claim, ...]:
+    """That the other side mates, of a move that is no mistake as the game was lost anyway."""
+    if scene.has is None or scene.has.mate is None or scene.has.mate <= 0:
+        return ()
+    return tuple(claim for claim in fault.faults(scene, ()) if isinstance(claim, fault.AllowsMate))[
+        :1
+    ]
+
+
+def _is_dull(scene: Scene) -> bool:
+    """Whether a move takes back, or the game is decided before it and after it."""
+    had, has = scene.had, scene.has
+    decided = had is not None and has is not None and min(abs(had.value), abs(has.value)) >= DECIDED
+    return scene.takes_back or decided
+
+
+def _next_fails(scene: Scene, level: Level) -> list[Claim]:
+    """Why the next best move is not as good, where its answer wins something."""
+    if scene.takes_back:
+        return []
+    other = outlook.next_best(scene)
+    if other is None or not other.reply:
+        return []
+    gains = [*consequences(other.other)]
+    why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
+    steps = (step(scene.before, other.move), step(other.after, other.reply))
+    fails = outlook.NextFails(*steps, tuple(why))
+    return (
+        [fails] if why and fails.proved(scene) and not answer_works_too(scene, other, why) else []
+    )
+
+
+def _beats_next(scene: Scene) -> list[Claim]:
+    """That the best move is better than the next one, where it is so by much."""
+    had = scene.had
+    if had is None or had.other is None or not had.other.line:
+        return []
+    if scene.captured is not None:
+        return []  # what it takes is plain to see
+    beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
+    return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
+
+
+def _keeps(scene: Scene) -> list[Claim]:
+    """What the only good move keeps."""
+    if scene.had is None:
+        return []
+    has = standing(scene.had.value)
+    kept = [grades.OnlyGood(has)] if has in KEPT else []
+    only: list[Claim] = [claim for claim in (*kept, grades.OnlyGood()) if claim.proved(scene)]
+    return only[:1]
+
+
+def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
+    """Keep in mind what was said of a move, and of the reply to it."""
+    _remember(memory, scene, chosen.claims)
+    memory.spoke_at = scene.before.ply() if chosen.claims else memory.spoke_at
+    if chosen.reply:
+        _remember(memory, scene.other, list(said_of_reply(chosen)))
+    causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
+    memory.replies |= {claim.reply for claim in causes}
+
+
+def said_of_reply(chosen: Selection) -> Iterator[Claim]:
+    """The claims about the refutation that are printed; others may be said when it is played."""
+    for cause in chosen.claims:
+        match cause:
+            case fault.Allows(why=why) | fault.Overlooks(why=why):
+                yield from why
+            case fault.EnPrise() | fault.Abandons():  # which name what is taken
+                yield from (claim for claim in chosen.reply if isinstance(claim, GAINS))
+
+
+def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
+    for claim in claims:
+        memory.said.add(claim)
+        memory.kinds[kind_of(claim)] += 1
+        if isinstance(claim, Feature):
+            memory.once.add(f"{claim.name}.{claim.white}")
+        if isinstance(claim, (*GAINS, tactic.Fork)):
+            memory.won_at[scene.mover] = scene.before.ply()
+
+
+EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
+QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
+KEPT = (2, 1, 0)  # standings that a good move keeps
+REST = 2  # plies after a comment within which a slight thing alone is not worth another
+LOUD = 0.75  # weight from which a claim is said where all is decided or forced
+CLEARLY = 0.1  # winning chances by which the best move beats the next one
