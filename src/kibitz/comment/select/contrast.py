@@ -279,9 +279,10 @@ def parries(claim: Claim, reply: Step) -> bool:
 
 def wins_by(claim: fault.Meets, scene: Scene) -> bool:
     """Whether the answer to the refutation wins something, as it does not where it refutes."""
-    then = played(scene.instead.after, claim.reply.move)
-    gain, had = force.gain(then, claim.answer.move), balance(scene.before, scene.mover)
-    up = balance(then, scene.mover) - had
+    better = scene.instead.after
+    then = played(better, claim.reply.move)
+    gain = force.gain(then, claim.answer.move)
+    up = balance(then, scene.mover) - balance(better, scene.mover)  # what the reply takes
     there = force.gain(scene.other.after)
     wins = gain is not None and gain + 100 * up >= force.LEAST
     return wins and there is not None and there < force.LEAST
