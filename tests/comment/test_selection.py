@@ -19,6 +19,7 @@ from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
+    brief,
     is_declined,
     is_forced,
     is_shared,
@@ -31,7 +32,7 @@ from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, plain_thre
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
-from tests.comment.test_proofs import scene, seen, step, unit
+from tests.comment.test_proofs import QUIET, SHOT, scene, seen, step, unit
 
 
 def chosen(fen: str, line: str, had: Evaluation, has: Evaluation, looks: Analysis) -> Selection:
@@ -412,3 +413,51 @@ def test_a_threat_lures_no_guard_away_from_a_pawn(target: str | None, enough: bo
     there = unit(target) if target else None
     assert pays(tactic.Deflects(unit("Kg1"), chess.H2, there, was_taken=False)) is enough
     assert not pays(merit.Threatens(step("f3h2"), unit("ph2")))
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "answer", "met"),
+    [
+        (QUIET, "Ra1 Nb4", "d2d8", True),
+        (QUIET, "Ra1 Nb4", "e1e2", False),  # which is possible after the bad move, too
+        ("4k3/8/8/3n4/8/8/3p4/R3K3 w - - 0 1", "Kf2 Nb4", "d2e2", False),  # it takes something
+    ],
+)
+def test_a_refutation_is_met_by_what_only_the_better_move_allows(
+    fen: str, line: str, answer: str, met: bool
+) -> None:
+    best = "a2d2" if met or fen == QUIET else "e1d2"
+    made = scene(fen, line, seen(0.2, best), seen(0.1, "d5b4"))
+    looks = seen_by(
+        lambda board, _: seen(
+            0.3, *([answer] if chess.Move.from_uci(answer) in board.legal_moves else [])
+        )
+    )
+    assert bool(fault.meets(replace(made, analysis=looks))) is met
+
+
+def test_what_is_done_at_once_stands_before_the_line_that_wins() -> None:
+    fork = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
+    wins, keeps = outcomes.ComesOut((4,), (2,), "1...Kd7 2.Nxa8"), merit.Parries(step("a1a2"), None)
+    assert brief([wins, fork]) == brief([fork, wins]) == [fork, wins]
+    assert brief([wins, keeps]) == [wins]
+    assert brief([keeps, wins]) == [keeps]
+
+
+def test_a_pawn_that_may_be_taken_back_is_not_picked_up() -> None:
+    line = "d4 Kf8 dxc5 Kf7 Kf1 Ke6"
+    alone = "6k1/8/8/2p5/8/8/3P4/6K1 w - - 0 1"
+    assert [claim.target for claim in aftermath.picked_up(scene(alone, line))] == [unit("pc5")]
+    guarded = "6k1/8/1p6/2p5/8/8/3P4/6K1 w - - 0 1"
+    assert aftermath.picked_up(scene(guarded, line)) == []
+
+
+def test_what_the_line_wins_is_named_before_what_is_forced() -> None:
+    """Of 13.Bxh6: to take back loses a knight and a pawn for a bishop, which nobody does."""
+    made = scene(SHOT, "Bxh6 O-O Be3 f5 g3 e4 dxe4 Bg5 Bxg5 Qxg5", has=seen(-0.6, "e8g8"))
+    forced = merit.Wins((2, 1), (3,))
+    assert forced.proved(made)
+    picks = aftermath.PicksUp(unit("nh6"), (), "")
+    comes = outcomes.ComesOut((2,), (), "13...O-O 14.Be3")
+    told = ranked(made, [forced, comes, picks], Memory(), "club")
+    assert told in ([picks], [])

@@ -14,9 +14,8 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
-from kibitz.comment.claims.claim import Claim, Weights, stands
-from kibitz.comment.claims.features import Kinds
-from kibitz.comment.claims.merits import CENTIPAWNS, LEAST_THREAT, Wins, gone, keeps_more, listed
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, Weights, gone, listed, stands
+from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
 from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
     SHOWN,
@@ -102,6 +101,10 @@ def picked_up(scene: Scene) -> list[PicksUp]:
             continue  # which only takes back, or is too little to be sure of
         if scene.last_took is not None and not back and took.worth < WORTH[scene.last_took]:
             continue  # more was lost
+        back = len(moves) > plies + 1 and moves[plies + 1].to_square == took.square
+        open_to_it = force.loss_on(boards[plies + 1], took.square) >= force.LEAST
+        if took.kind == chess.PAWN and plies and open_to_it and not back:
+            continue  # what takes it may be taken back
         end = plies + 1  # of what is taken on this square
         while end < len(moves) and moves[end].to_square == took.square:
             end += 1

@@ -1,10 +1,15 @@
-"""A claim: a small record of what is said of a move, with the function that proves it."""
+"""A claim: a small record of what is said of a move, with the function that proves it.
+
+And what many of them count by: steps, and which pieces are lost.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import chess
 
@@ -75,3 +80,54 @@ def passed(board: chess.Board) -> chess.Board | None:
     if board.is_check() or not any(board.generate_legal_moves()):
         return None
     return played(board, chess.Move.null())
+
+
+# --- what is lost ---------------------------------------------------------------------------------
+
+Kinds: TypeAlias = tuple[int, ...]
+CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
+MINOR = (chess.KNIGHT, chess.BISHOP)
+EXCHANGES = (chess.BISHOP, chess.PAWN), (chess.KNIGHT, chess.PAWN)  # given for a rook
+
+
+def listed(kinds: Counter[int]) -> tuple[int, ...]:
+    """Kinds of pieces, the most valuable first."""
+    return tuple(sorted(kinds.elements(), reverse=True))
+
+
+def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
+    """Kinds of pieces a side has lost; None if a pawn was promoted."""
+    losses: Counter[int] = Counter()
+    for kind in CENTIPAWNS:
+        lost = len(before.pieces(kind, white)) - len(after.pieces(kind, white))
+        if lost < 0:
+            return None
+        losses[kind] = lost
+    return +losses
+
+
+def as_minor(kind: int) -> int:
+    """A kind of piece, bishops counted as knights."""
+    return chess.KNIGHT if kind == chess.BISHOP else kind
+
+
+def is_plain(won: Sequence[int], lost: Sequence[int]) -> bool:
+    """Whether what was won and lost is told in few words; a rook may cost a piece and a pawn."""
+    exchange = (*won,) == (chess.ROOK,) and len(lost) == 2 and (*lost,) in EXCHANGES
+    return len(won) <= 2 and (len(lost) <= 1 or exchange)
+
+
+def lost_like(lost: Counter[int], kind: int) -> int:
+    """How many of a kind are lost, bishops counted as knights."""
+    return sum(count for each, count in lost.items() if as_minor(each) == kind)
+
+
+def without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
+    """What both sides lose, but for a knight that was traded for a bishop."""
+    minors = [next((kind for kind in kinds if kind in MINOR), 0) for kinds in (won, lost)]
+    if not all(minors):
+        return won, lost
+    mine, theirs = (
+        Counter(kinds) - Counter([minor]) for kinds, minor in zip((won, lost), minors, strict=True)
+    )
+    return listed(mine), listed(theirs)

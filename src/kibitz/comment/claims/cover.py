@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Claim, Step, is_between, stands, step
-from kibitz.comment.claims.merits import CENTIPAWNS
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, is_between, stands, step
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -26,6 +25,7 @@ from kibitz.comment.facts import (
     units,
 )
 
+CENTRAL = (3, 4)  # files
 SOON = 4  # plies after the reply within which something falls
 
 
@@ -179,10 +179,12 @@ class OpensOwnKing(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """None of its pawns is left there, and along the file a square beside the king is seen."""
-        own = scene.after.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[self.file]
+        board, king = scene.after, scene.after.king(scene.mover)
+        own = board.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[self.file]
         left = scene.piece.kind == chess.PAWN and not own
-        queens = scene.after.pieces_mask(chess.QUEEN, not scene.mover)
-        return left and bool(queens) and self in opened(scene)
+        queens = board.pieces_mask(chess.QUEEN, not scene.mover)
+        aside = king is not None and king & 7 not in CENTRAL  # in the centre it is open anyway
+        return left and bool(queens) and aside and self in opened(scene)
 
 
 def opened(scene: Scene) -> list[OpensOwnKing]:

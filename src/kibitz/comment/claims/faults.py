@@ -9,16 +9,10 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.merits import (
-    CENTIPAWNS,
-    LEAST_THREAT,
-    MateIn,
-    Wins,
-    loses_nothing,
-)
+from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.facts import (
@@ -280,8 +274,8 @@ def meets(scene: Scene) -> list[Meets]:
     if scene.reply is None or scene.had is None or scene.had.line[:1] in ((), (scene.move,)):
         return []
     board = scene.instead.after
-    if scene.reply not in board.legal_moves:
-        return []
+    if scene.reply not in board.legal_moves or scene.instead.captured is not None:
+        return []  # what is taken comes first
     reply = step(board, scene.reply)
     same = reply.text.rstrip("+#") == step(scene.after, scene.reply).text.rstrip("+#")
     then = played(board, scene.reply)
@@ -289,6 +283,8 @@ def meets(scene: Scene) -> list[Meets]:
     if look is None or not look.line:
         return []
     claim, bad = Meets(reply, step(then, look.line[0])), scene.other.after
+    if claim.answer.move == scene.other.reply:
+        return []  # as it is after the bad move
     own = claim.answer.move not in bad.legal_moves or (
         (force.gain(then, claim.answer.move) or 0) >= force.LEAST
         and (force.gain(bad, claim.answer.move) or 0) < force.LEAST

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed
+from kibitz.comment.claims.claim import MINOR, Claim, Kinds, Step, Weights, is_between, passed
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -27,7 +27,6 @@ from kibitz.comment.facts import (
 
 HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
 CENTRE = (chess.D4, chess.E4, chess.D5, chess.E5)
-MINOR = (chess.KNIGHT, chess.BISHOP)
 AHEAD = 3  # pawns' worth with which trades are welcome
 
 
@@ -325,9 +324,6 @@ def _last_pieces(board: chess.Board, white: bool) -> tuple[int, ...]:
     alike = mine == theirs in (chess.ROOK, chess.KNIGHT) or {mine, theirs} == {*MINOR}
     same_bishops = mine == theirs == chess.BISHOP and not opposite
     return (mine, theirs) if alike or same_bishops else ()
-
-
-Kinds = tuple[int, ...]
 
 
 def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:

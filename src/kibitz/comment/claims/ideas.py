@@ -14,15 +14,10 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, Weights, passed, step
-from kibitz.comment.claims.features import MINOR, Feature, Finder
+from kibitz.comment.claims.claim import CENTIPAWNS, MINOR, Claim, Step, Weights, passed, step
+from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
-from kibitz.comment.claims.merits import (
-    CENTIPAWNS,
-    LEAST_THREAT,
-    gain_of,
-    is_borne_out,
-)
+from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
 from kibitz.comment.claims.outcomes import Draws, drawn
 from kibitz.comment.claims.structure import fixed_pawns, near_king
 from kibitz.comment.facts import (

@@ -14,7 +14,20 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Judged, Step, Weights, passed, stands, step
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    Claim,
+    Judged,
+    Step,
+    Weights,
+    as_minor,
+    gone,
+    is_plain,
+    listed,
+    passed,
+    stands,
+    step,
+)
 from kibitz.comment.facts import (
     RECENT,
     WORTH,
@@ -59,7 +72,13 @@ class Wins(Claim):
     def is_kept(self, scene: Scene) -> bool:
         """Whether a deeper search has it and keeps it; a small gain is looked at once more."""
         lasting = lasts(scene.deeper) and stays_won(scene) and self.falls(scene)
-        return lasting and self.proved(scene.deeper)
+        return lasting and not self._costs_more(scene) and self.proved(scene.deeper)
+
+    def _costs_more(self, scene: Scene) -> bool:
+        """Whether a pawn is all that is won, and the game stands no better than level for it."""
+        pawn, value = (self.won, self.lost) == ((chess.PAWN,), ()), scene.deeper.value
+        ahead = balance(scene.start, scene.mover) >= 0
+        return pawn and ahead and value is not None and value <= 0.0
 
     def falls(self, scene: Scene) -> bool:
         """Whether deeper searches, too, expect the named pieces to fall, and not others.
@@ -74,7 +93,7 @@ class Wins(Claim):
         )
         if theirs is None or own is None:
             return True
-        if Counter(map(_as_minor, self.lost)) - Counter(map(_as_minor, own.elements())):
+        if Counter(map(as_minor, self.lost)) - Counter(map(as_minor, own.elements())):
             return False  # less is lost for it
         more = theirs - own - Counter(self.won)
         if self.lost and self.lost == listed(own - theirs) and more:
@@ -106,12 +125,8 @@ def loses_nothing(scene: Scene) -> bool:
     had = balance(scene.before, scene.mover)
     gain = force.gain(scene.after)
     enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < force.LEAST
-    return enough and all(balance(board, scene.mover) >= had for board in scene.boards[-2:])
-
-
-def _as_minor(kind: int) -> int:
-    """A kind of piece, bishops counted as knights."""
-    return chess.KNIGHT if kind == chess.BISHOP else kind
+    answered = (*scene.boards[3::2], *scene.boards[-2:])
+    return enough and all(balance(board, scene.mover) >= had for board in answered)
 
 
 def gain_of(scene: Scene) -> int:
@@ -121,10 +136,6 @@ def gain_of(scene: Scene) -> int:
         return -1
     owed = balance(scene.start, scene.mover) - balance(scene.before, scene.mover)
     return gain - 100 * owed
-
-
-EXCHANGES = (chess.BISHOP, chess.PAWN), (chess.KNIGHT, chess.PAWN)  # given for a rook
-CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 
 
 def is_borne_out(scene: Scene, most: int = WORTH[chess.KING]) -> bool:
@@ -178,28 +189,6 @@ def is_one_exchange(scene: Scene) -> bool:
         if quiet > 1:
             return False
     return True
-
-
-def listed(kinds: Counter[int]) -> tuple[int, ...]:
-    """Kinds of pieces, the most valuable first."""
-    return tuple(sorted(kinds.elements(), reverse=True))
-
-
-def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
-    """Kinds of pieces a side has lost; None if a pawn was promoted."""
-    losses: Counter[int] = Counter()
-    for kind in CENTIPAWNS:
-        lost = len(before.pieces(kind, white)) - len(after.pieces(kind, white))
-        if lost < 0:
-            return None
-        losses[kind] = lost
-    return +losses
-
-
-def is_plain(won: Sequence[int], lost: Sequence[int]) -> bool:
-    """Whether what was won and lost is told in few words; a rook may cost a piece and a pawn."""
-    exchange = (*won,) == (chess.ROOK,) and len(lost) == 2 and (*lost,) in EXCHANGES
-    return len(won) <= 2 and (len(lost) <= 1 or exchange)
 
 
 @dataclass(frozen=True)

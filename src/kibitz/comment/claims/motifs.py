@@ -145,8 +145,10 @@ def _discoveries(scene: Scene) -> Iterator[Claim]:
             follows = scene.next is not None and (
                 scene.next.from_square == square and scene.next.to_square == target.square
             )
-            if is_check or follows:
-                yield Discovers(unit(board, square), target)
+            by = unit(board, square)
+            hits = target.worth > by.worth or not is_defended(board, target.square)
+            if is_check or follows or (hits and target.kind != chess.PAWN):
+                yield Discovers(by, target)
 
 
 def _double_checks(scene: Scene) -> Iterator[Claim]:

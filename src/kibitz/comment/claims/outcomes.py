@@ -7,7 +7,6 @@ What is said holds at the end of the line, where nothing hangs any more.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,16 +14,19 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
-from kibitz.comment.claims.claim import Claim, Weights, passed
-from kibitz.comment.claims.features import MINOR, Kinds
-from kibitz.comment.claims.merits import (
+from kibitz.comment.claims.claim import (
     CENTIPAWNS,
-    MateIn,
+    Claim,
+    Weights,
+    as_minor,
     gone,
     is_plain,
-    keeps_more,
     listed,
+    lost_like,
+    passed,
+    without_trade,
 )
+from kibitz.comment.claims.merits import MateIn, keeps_more
 from kibitz.comment.facts import (
     RECENT,
     SHOWN,
@@ -110,11 +112,24 @@ class ComesOut(Claim):
         )
 
     def _falls(self, scene: Scene, board: chess.Board) -> bool:
-        """Whether the dearest of what is named is gone by the end of what is expected then."""
-        lines = scene.analysis.lines(board, LAST_LOOK)
-        lost = (gone(scene.before, played(board, *line), not scene.mover) for line in lines)
-        dearest = max(self.won, default=0)
-        return dearest <= chess.PAWN or all(kinds is None or kinds[dearest] for kinds in lost)
+        """Whether the dearest of what is named is gone by the end of what is expected then.
+
+        It is not made up for by a piece of its sort, knights and bishops being of one.
+        """
+        dearest = as_minor(max(self.won, default=0))
+
+        def falls(line: Sequence[chess.Move]) -> bool:
+            end, sides = played(board, *line), (not scene.mover, scene.mover)
+            if (force.gain(end) or 0) >= force.LEAST and (taking := force.best(end)):
+                end = played(end, *force.line(end, taking))
+            theirs, own = (gone(scene.before, end, side) for side in sides)
+            return (
+                theirs is None
+                or own is None
+                or lost_like(theirs, dearest) > lost_like(own, dearest)
+            )
+
+        return dearest <= chess.PAWN or all(map(falls, scene.analysis.lines(board, LAST_LOOK)))
 
 
 def outcome(scene: Scene) -> list[ComesOut]:
@@ -131,7 +146,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
     line = scene.told(plies, FAR)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
-        won, lost = _without_trade(listed(theirs - own), listed(own - theirs))
+        won, lost = without_trade(listed(theirs - own), listed(own - theirs))
         worth = sum(CENTIPAWNS[k] for k in won) - sum(CENTIPAWNS[k] for k in lost)
         own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
         taken = {captured_by(board, move) for board, move in own_moves}
@@ -151,17 +166,6 @@ def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         far = gain >= FAR_GAIN
         if min(gains[end:]) >= gain - far and plies <= (FAR if far else SHOWN):
             yield gain, plies, end
-
-
-def _without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
-    """What both sides lose, but for a knight that was traded for a bishop."""
-    minors = [next((kind for kind in kinds if kind in MINOR), 0) for kinds in (won, lost)]
-    if not all(minors):
-        return won, lost
-    mine, theirs = (
-        Counter(kinds) - Counter([minor]) for kinds, minor in zip((won, lost), minors, strict=True)
-    )
-    return listed(mine), listed(theirs)
 
 
 def reference(scene: Scene) -> tuple[chess.Board, int]:
@@ -229,7 +233,7 @@ def drawn(scene: Scene) -> list[Draws]:
         return [Draws("repetition")]
     for number, move in enumerate((scene.move, *scene.follow), start=1):
         boards.append(played(boards[-1], move))
-        line = _follow(scene, number)
+        line = scene.told(number)
         if boards[-1].is_stalemate():
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
@@ -255,11 +259,6 @@ def _hits(board: chess.Board) -> bool:
     """Whether the side to move has to answer, or it loses material."""
     there = passed(board)
     return there is not None and (force.gain(there) or 0) >= force.LEAST
-
-
-def _follow(scene: Scene, plies: int) -> str:
-    moves = scene.follow[: plies - 1]
-    return scene.after.variation_san(moves).replace(". ", ".") if 1 < plies <= SHOWN else ""
 
 
 def _repeats(boards: list[chess.Board]) -> bool:

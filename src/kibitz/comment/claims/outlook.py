@@ -214,8 +214,11 @@ def next_idea(scene: Scene) -> Scene | None:
     least = min(WORTH_MEETING, (1 + stood.value) / 2)  # there may be less than that to gain
     if look is None or not look.line or look.value + stood.value < least:
         return None
-    if scene.captured is not None and look.line[0].from_square == scene.landed:
-        return None  # which goes on taking
+    if scene.captured is not None and (
+        look.line[0].from_square == scene.landed
+        or force.loss_on(scene.after, scene.landed) >= force.LEAST
+    ):
+        return None  # which goes on taking, or leaves what has taken to be taken
     after = played(board, look.line[0])
     has = None if after.is_game_over() else scene.analysis.deeper(after)
     if has is None:

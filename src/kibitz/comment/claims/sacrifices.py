@@ -15,11 +15,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, Weights, step
-from kibitz.comment.claims.merits import (
-    gone,
-    listed,
-)
+from kibitz.comment.claims.claim import Claim, Step, Weights, gone, listed, step
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, phase, played
 from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
 

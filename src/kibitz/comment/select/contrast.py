@@ -22,7 +22,7 @@ from kibitz.comment.claims.cover import (
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.outlook import is_forcing, mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
@@ -52,6 +52,7 @@ FORCING = (
     "presses",
     "connected_passed",
 )  # what asks for an answer at once
+HOW = ("attacks_two", "presses", "UsesPin")  # by which something is won
 HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
@@ -288,13 +289,11 @@ def wins_by(claim: fault.Meets, scene: Scene) -> bool:
     return wins and there is not None and there < force.LEAST
 
 
-def is_forcing(claim: fault.Meets, scene: Scene) -> bool:
+def is_loud(claim: fault.Meets, scene: Scene) -> bool:
     """Whether the refutation checks, or it or its answer takes something or checks."""
-    board = scene.instead.after
-    then = played(board, claim.reply.move)
-    loud = (board, claim.reply.move), (then, claim.answer.move)
-    forcing = any(at.is_capture(move) or at.gives_check(move) for at, move in loud)
-    return forcing or scene.after.gives_check(claim.reply.move)
+    board, reply, answer = scene.instead.after, claim.reply.move, claim.answer.move
+    loud = is_forcing(board, reply) or is_forcing(played(board, reply), answer)
+    return loud or scene.after.gives_check(reply)
 
 
 def is_missed(claim: Claim, scene: Scene) -> bool:
@@ -461,12 +460,15 @@ def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
 
 
 def brief(claims: list[Claim]) -> list[Claim]:
-    """Some reasons, without those that a line would keep apart from the first; a mate is enough."""
+    """Some reasons, of those with a line the first at most; a mate is enough.
+
+    Beside a line only what is done on the board at once is said.
+    """
     if mates := [claim for claim in claims if isinstance(claim, MATES)]:
         return [*mates[:1]]
-    lines = [bool(vars(claim).get("line")) for claim in claims]
-    return (
-        claims[:1]
-        if any(lines[:1])
-        else [claim for claim, line in zip(claims, lines, strict=True) if not line]
-    )
+    plain = [claim for claim in claims if not vars(claim).get("line")]
+    lined = [claim for claim in claims if claim not in plain]
+    how = [claim for claim in plain if isinstance(claim, MUST_PAY) or kind_of(claim) in HOW]
+    if lined and how:
+        return [how[0], lined[0]]
+    return plain if claims[:1] == plain[:1] else claims[:1]

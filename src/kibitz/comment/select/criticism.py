@@ -11,6 +11,7 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
 from kibitz.comment.claims.outlook import mark_of
@@ -41,8 +42,8 @@ from kibitz.comment.select.contrast import (
     is_chaff,
     is_declined,
     is_forced,
-    is_forcing,
     is_hard,
+    is_loud,
     is_missed,
     is_shared,
     is_strong,
@@ -83,12 +84,13 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
     idea = outlook.next_idea(scene)
     if idea is None:
         return []
-    if idea.captured is not None and idea.move.from_square == scene.landed:
-        hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
-        if hits:
-            return [claim for claim in hits if kind_of(claim) == "chases"][:1]
     gains = [*consequences(idea)]
     why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
+    if idea.captured is not None and idea.move.from_square == scene.landed:
+        hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
+        why = [claim for claim in why if isinstance(claim, tactic.Fork)] if hits else why
+        if hits and not why:
+            return [claim for claim in hits if kind_of(claim) == "chases"][:1]
     intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
     return [intends] if why and intends.proved(scene) else []
 
@@ -252,7 +254,7 @@ def _met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Clai
     plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
     match lines:
         case [fault.Better(why=()) as best] if not plain:
-            met = (claim for claim in fault.meets(scene) if is_forcing(claim, scene))
+            met = (claim for claim in fault.meets(scene) if is_loud(claim, scene))
             return [fault.Better(best.step, (*met,))]
     return lines
 

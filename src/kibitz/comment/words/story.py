@@ -16,9 +16,9 @@ from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.aftermath import PicksUp
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
-from kibitz.comment.claims.merits import CENTIPAWNS, Nets, Wins
+from kibitz.comment.claims.merits import Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import phase

@@ -403,7 +403,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
     "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),
-    "Covers": ("guards {target}", "keeps {target} guarded"),
+    "Covers": ("guards {target}",),
     "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads
