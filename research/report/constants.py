@@ -33,9 +33,9 @@ class Tested(NamedTuple):
     """A test of one value of a constant against another; Elo is that of the default."""
 
     patch: int
-    base: int
+    base: int | None
     beside: tuple[str, ...]  # other constants that were changed with it
-    against: int  # the value that is not the default
+    against: int | None  # the value that is not the default; None: what was the default then
     elo: str
     llr: float
     games: int
@@ -47,7 +47,8 @@ class Tested(NamedTuple):
         """Cells of its row behind the constant's name and default."""
         many = len(self.beside) > MOST_NAMED
         beside = (f"{len(self.beside)} others",) if many else self.beside
-        against = " ".join((str(self.against), *(f"with {name}" for name in beside)))
+        value = "what was usual" if self.against is None else str(self.against)
+        against = " ".join((value, *(f"with {name}" for name in beside)))
         outcome = "undecided" if self.accepted is None else f"{self.accepted} accepted"
         return against, self.elo, f"{self.llr:.2f}, {outcome}", self.games, self.file
 
@@ -64,6 +65,8 @@ def tested(option: Option, folder: Path) -> Iterator[Tested]:
         ends = pair["by_pairs"]
         tried, kept = (one.get(option.name, option.default) for one in (patch, base))
         adopted = tried == option.default  # the patch has become the default
+        if adopted and option.name not in base:
+            kept = None  # its default was another one then
         sign, keys = (1, ("elo", "low", "high")) if adopted else (-1, ("elo", "high", "low"))
         elo, low, high = (None if ends[key] is None else sign * ends[key] for key in keys)
         yield Tested(

@@ -67,3 +67,11 @@ def test_a_file_that_is_no_test_is_named(
     (tmp_path / "notes.json").write_text("{}")
     assert carry_out(app, ["--folder", str(tmp_path)]) == 2
     assert "notes.json" in capsys.readouterr().err
+
+
+def test_a_default_of_then_is_no_value_of_today(capsys: pytest.CaptureFixture[str]) -> None:
+    """The other side of this test had no such number; what was usual for it is not 190."""
+    assert carry_out(app, ["--json"]) == 0
+    (test,) = json.loads(capsys.readouterr().out)["constants"]["DoubtTime"]["tests"]
+    assert (test["patch"], test["base"], test["against"]) == (190, None, None)
+    assert test["elo"].startswith("+")

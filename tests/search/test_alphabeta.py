@@ -321,6 +321,15 @@ def test_a_quiet_move_gains_by_the_evaluation_of_what_it_leads_to() -> None:
     assert history(-50) == 0
 
 
+@pytest.mark.parametrize(("best", "percent"), [(100, 70), (50, 130), (0, 190)])
+def test_a_move_in_doubt_is_worth_more_time(full: AlphaBeta, best: int, percent: float) -> None:
+    full.search(Board(), Limits(depth=1))
+    worker = full.workers[0]
+    worker.roots["nodes"] = 0
+    worker.roots["nodes"][:2] = best, 100 - best
+    assert full.time_for(worker) == percent
+
+
 def test_two_threads_keep_the_limit() -> None:
     with AlphaBeta(EVALUATOR, SMALL.with_(threads=2)) as search:
         assert search.search(Board(), Limits(nodes=30_000)).report.nodes <= 30_000

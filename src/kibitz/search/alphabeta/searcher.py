@@ -37,6 +37,7 @@ from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Report, SearchedMove, Totals, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
+LEAST_DOUBT = 10.0  # % of the usual time that any move gets
 POLL_SECONDS = 0.002  # between two looks at the clock
 
 
@@ -196,7 +197,14 @@ class AlphaBeta(BaseSearcher):
             return False
         value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["previous_score"]))))
         standing = Standing(len(worker.roots), 0, 0, proof, 0, int(best["move"]), value)
-        return not self.task.timer.is_over(standing, self.settings.iteration_share / 100)
+        share = self.settings.iteration_share * self.time_for(worker) / 10_000
+        return not self.task.timer.is_over(standing, share)
+
+    def time_for(self, worker: Worker) -> float:
+        """Percent of its time that a move is worth: less where most nodes went into the best."""
+        nodes = max(1, int(worker.roots["nodes"].sum()))
+        sure = int(worker.roots[0]["nodes"]) / nodes
+        return max(LEAST_DOUBT, self.settings.doubt_time - self.settings.sure_time * sure)
 
     # --- what it has found ----------------------------------------------------------------------
 
