@@ -8,7 +8,7 @@ from kibitz import Board, Engine
 from kibitz.core.errors import ConfigError
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import Material, inline_evaluator
-from kibitz.search.alphabeta.constants import NAMES, Constants
+from kibitz.search.alphabeta.constants import NAMES, OF_CLOCKS, Constants
 from kibitz.search.alphabeta.root import Worker, scores_of
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.alphabeta.table import new_table
@@ -26,8 +26,6 @@ FENS = (
     "5rk1/1ppb3p/p1pb4/6q1/3P1p1r/2P1R2P/PP1BQ1P1/5RKN w - - 0 1",  # Rg3 wins
 )
 MATES = ("8/8/8/8/8/4k3/r7/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/K3R3 w - - 0 1")
-# The clock heeds them, no search by depth.
-ELSEWHERE = {"iteration_share", "abort_share"}
 compiled = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
 
@@ -77,7 +75,7 @@ def test_each_changes_the_search() -> None:
         for value in (option.low, option.default + 4 * option.step):
             with AlphaBeta(EVALUATOR, SMALL.with_(**{name: int(value)})) as search:
                 changed.append(nodes_of(search) != usual)
-        assert any(changed) == (name not in ELSEWHERE), name
+        assert any(changed) == (name not in OF_CLOCKS), name
 
 
 @compiled

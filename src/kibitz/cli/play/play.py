@@ -22,10 +22,10 @@ from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least, within
 from kibitz.coach.puzzles.solve import line_text
-from kibitz.comment import selection
 from kibitz.comment.annotate import reason_on, scene_on
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label
+from kibitz.comment.select import selection
 from kibitz.comment.select.rank import Memory
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
