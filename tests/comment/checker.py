@@ -750,11 +750,11 @@ def blocks_no_more(at: At, text: str) -> bool:
 
 
 def file_left(at: At, text: str) -> bool:
-    """A pawn of the mover's has left the file, none is there any more, and its king is near."""
+    """A pawn of the mover's has left the file, no pawn is there any more, and its king is near."""
     left = at.before.piece_type_at(at.move.from_square) == chess.PAWN
     file, king = "abcdefgh".index(text[text.index("-file") - 1]), at.after.king(at.mover)
     assert king is not None
-    gone = not at.after.pieces(chess.PAWN, at.mover) & chess.SquareSet(chess.BB_FILES[file])
+    gone = not at.after.pawns & chess.BB_FILES[file]
     return left and gone and at.move.from_square % 8 == file and abs(king % 8 - file) <= 1
 
 

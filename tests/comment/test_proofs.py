@@ -469,6 +469,7 @@ CASES: list[Figures] = [
         [
             scene("r2q2k1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "cxb3 Qd7"),
             scene("r5k1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "axb3 Kg7"),
+            scene("r2q2k1/8/8/8/8/1p6/PPP4P/4K3 w - - 0 1", "axb3 Qd7"),
             scene("3q1rk1/8/8/8/8/1p6/PPP5/1K6 w - - 0 1", "axb3 Qd7"),
         ],
     ),

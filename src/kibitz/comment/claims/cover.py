@@ -19,6 +19,7 @@ from kibitz.comment.facts import (
     Unit,
     balance,
     captured_by,
+    is_open,
     is_passed,
     played,
     unit,
@@ -172,16 +173,15 @@ def comes_on(answer: Scene, square: int) -> bool:
 
 @dataclass(frozen=True)
 class OpensOwnKing(Claim):
-    """A pawn has left a file beside its own king, and the other side's rook or queen uses that."""
+    """The last pawn has left a file beside its own king, and an enemy rook or queen uses that."""
 
     file: int
     by: Unit  # where it stands then
 
     def proved(self, scene: Scene) -> bool:
-        """None of its pawns is left there, and along the file a square beside the king is seen."""
+        """No pawn is left there, and along the file a square beside the king is seen."""
         board, king = scene.after, scene.after.king(scene.mover)
-        own = board.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[self.file]
-        left = scene.piece.kind == chess.PAWN and not own
+        left = scene.piece.kind == chess.PAWN and is_open(board, self.file)
         queens = board.pieces_mask(chess.QUEEN, not scene.mover)
         aside = king is not None and king & 7 not in CENTRAL  # in the centre it is open anyway
         return left and bool(queens) and aside and self in opened(scene)
