@@ -127,9 +127,10 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    if not _opened(scene, causes) and is_chaff(causes, lines):
+    opens = _opened(scene, causes)
+    if not opens and is_chaff(causes, lines):
         causes = []
-    criticism = (*_opened(scene, causes), *causes[:1], *([turn] if turn else []), *lines)
+    criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
 
 
