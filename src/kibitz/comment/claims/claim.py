@@ -112,7 +112,10 @@ def as_minor(kind: int) -> int:
 
 
 def is_plain(won: Sequence[int], lost: Sequence[int]) -> bool:
-    """Whether what was won and lost is told in few words; a rook may cost a piece and a pawn."""
+    """Whether few enough pieces were won and lost to name them all in a sentence.
+
+    At most two are won for one, or a rook for a minor piece and a pawn.
+    """
     exchange = (*won,) == (chess.ROOK,) and len(lost) == 2 and (*lost,) in EXCHANGES
     return len(won) <= 2 and (len(lost) <= 1 or exchange)
 
