@@ -960,6 +960,35 @@ def gained(at: At, text: str) -> bool:
     return any(material(board, at.mover) > material(start, at.mover) for start in starts)
 
 
+def regained(at: At, text: str) -> bool:
+    """The mover has as much after the line as before the move."""
+    return material(after_line(at, text), at.mover) >= material(at.before, at.mover)
+
+
+def undermined(at: At, text: str) -> bool:
+    """The pawn that moved attacks the first piece named, which guards the second."""
+    (_, pawn), (_, target) = units(text)[:2]
+    assert pawn is not None
+    assert target is not None
+    by = at.after.piece_type_at(at.move.to_square)
+    attacks = pawn in at.after.attacks(at.move.to_square)
+    return by == chess.PAWN and attacks and target in at.after.attacks(pawn)
+
+
+def king_takes(at: At, text: str) -> bool:
+    """The last move of the line is the king's, and takes the passed pawn that was named."""
+    square, board = square_in(text), after_line(at, text)
+    there = at.before.piece_at(square) == chess.Piece(chess.PAWN, not at.mover)
+    return there and board.king(at.mover) == square and board.peek().to_square == square
+
+
+def only_pawns(at: At, text: str) -> bool:
+    """The first move of the line takes the last piece."""
+    board = at.after.copy()
+    board.push_san(re.findall(rf"{MOVE}", text)[0].rpartition(".")[2])
+    return at.after.is_capture(board.peek()) and board.occupied == board.pawns | board.kings
+
+
 def got_through(at: At, text: str) -> bool:
     """A pawn of the mover stands there after the line."""
     there = chess.parse_square(re.findall(r"through to (\w\d)", text)[0])
@@ -1068,7 +1097,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "passed",
-        r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn",
+        r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn"
+        r"(?! on \w\d (?:in time|with the king))",
         lambda at, t: passed(after_line(at, t), square_in(t), at.mover),
     ),
     ("isolated", r"isolate", lambda at, t: isolated(at.after, square_in(t), side(t))),
@@ -1144,7 +1174,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "covers",
-        r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )guards the \w+ on \w\d$",
+        r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )"
+        r"(?<!which )guards the \w+ on \w\d$",
         guards,
     ),
     ("meets", rf"\b(?:meets|answers) {MOVE} with", met),
@@ -1241,7 +1272,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "wins",
         r"comes out .* ahead|comes to win|\b(?:wins|nets|gains)\b"
-        r"(?! it back| back| as| the game| time| an outpost| the opposition| space)",
+        r"(?![^:]* in the main line| it back| back| as| the game| time| an outpost"
+        r"| the opposition| space)",
         lambda *_: True,
     ),
     ("avoids", r"avoids the loss|loses nothing|keeps the material", lambda *_: True),
@@ -1260,6 +1292,15 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         named_pieces_exist,
     ),
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
+    ("back in a line", r"gets (?:it )?back|regains it", regained),
+    ("undermined", "undermines", undermined),
+    ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
+    ("pawn ending", r"pawn ending", only_pawns),
+    (
+        "bishops left",
+        r"different colours: \d",
+        lambda at, t: opposite_bishops(At(at.before, at.move, after_line(at, t)), t),
+    ),
     ("through", r"gets a pawn through(?! to promotion)", got_through),
     ("time", r"gains time on|drives away|comes to attack|goes on to hit", driven_off),
     ("takes", rf"\btakes {UNIT}(?=$|, which nothing| for )", taken),

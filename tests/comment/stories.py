@@ -135,7 +135,7 @@ TURNS: list[tuple[str, Limits, Limits]] = [
     (r"the better game into|handed the game", AHEAD, DOWN),
     (r"the better game$|was better$|upper hand after", EVEN, BEHIND),
     (r"cost \w+ a level|level position|lost the balance", EVEN, LOST),
-    (r"a lost one|lost the game's thread", BEHIND, LOST),
+    (r"a lost one|left a lost position", BEHIND, LOST),
     (r"decisive mistake|decided the game", NOT_LOST, LOSING),
 ]
 KEPT = {"kept the win": WINNING, "kept the better": AHEAD, "held the": EVEN, "in the game": BEHIND}

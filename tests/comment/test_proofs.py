@@ -74,6 +74,10 @@ GUARDED = "4k3/8/8/r3N3/8/8/8/4R1K1 w - - 0 1"
 HUNG, EN_PRISE = "4k3/8/8/r3N3/8/8/8/4K3 w - - 0 1", "4k3/8/2p5/8/8/2N5/8/4K3 w - - 0 1"
 KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
 PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
+PROP = "7r/p7/b7/4kp1p/2pp4/3n2P1/PP1R1P2/1R3BK1 w - - 0 1"
+MARCH = "8/r7/7P/4kp2/P1Rp4/5K2/5P2/8 b - - 0 1"
+LAST_ROOKS = "8/prk2p2/2p3p1/2Pp2K1/3P1P2/5P2/8/1R6 w - - 0 1"
+OPPOSITE = "8/pb3p1k/1p3Bpp/2p5/2P2QP1/5q2/7P/4K3 w - - 0 1"
 SHOT = "r2qk2r/p2nb1pp/1p3p1n/2pPp3/2P5/3PB3/PP1N2PP/R2QKB1R w KQkq - 0 13"
 PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
 SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
@@ -482,10 +486,26 @@ CASES: list[Figures] = [
             scene(SHOT, "Bxh6 gxh6"),
         ],
     ),
+    # A pawn guards the knight besides, or what is attacked is no guard.
+    (
+        cover.Undermines(unit("pc4"), unit("nd3")),
+        scene(PROP, "b3"),
+        [scene(PROP.replace("2pp4", "2ppp3"), "b3"), scene(PROP, "f3")],
+    ),
     (
         cover.Covers(unit("Pe4")),
         scene("4k3/8/8/8/4P3/8/8/3QK3 w - - 0 1", "Qd3"),
         [scene("4k3/8/8/8/4P3/8/8/3QK3 w - - 0 1", "Qd2")],
+    ),
+    # The long look holds it, or it was lost before; rooks stay on.
+    (
+        fault.LosesEnding(step("c7b7")),
+        replace(scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(0.0)), analysis=seen_by(lambda *_: WON)),
+        [
+            scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(0.0)),
+            replace(scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(-0.9)), analysis=seen_by(lambda *_: WON)),
+            replace(scene(LAST_ROOKS, "Rb4 Kb8", seen(0.0)), analysis=seen_by(lambda *_: WON)),
+        ],
     ),
     # The long look has another answer, or sees the reply gain something.
     (
@@ -757,6 +777,11 @@ CASES: list[Figures] = [
         scene(FORKS, "Nb5 Kf8 Nc7 Kg7 Nxa8 Kf6"),
         [scene(FORKS.replace("3N4", "3Nb3"), "Nb5 Kf8 Nc7 Kg7 Nxa8 Bxa8")],
     ),
+    (
+        outcomes.ComesOut((4,), (), "1...Kf8 2.Nc7 Kg7 3.Nxa8", main=True),
+        scene(FORKS, "Nb5 Kf8 Nc7 Kg7 Nxa8 Kf6"),
+        [scene(FORKS.replace("3N4", "3Nb3"), "Nb5 Kf8 Nc7 Kg7 Nxa8 Bxa8")],
+    ),
     # The longer look agrees, or sees no mate.
     (
         outcomes.MatesLater(7),
@@ -814,9 +839,39 @@ CASES: list[Figures] = [
     ),
     # The own king is the more open one, or the other.
     (
-        outcomes.TradesQueens("1...Qe7 2.Qxe7+ Kxe7", open_king=True),
+        outcomes.TradesQueens("1...Qe7 2.Qxe7+ Kxe7", "king"),
         scene("3qk3/pppp1ppp/8/8/8/8/P6P/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd2 d5 Kd3"),
         [scene("3qk3/p6p/8/8/8/8/PPPP1PPP/3QK3 w - - 0 1", "Qe2+ Qe7 Qxe7+ Kxe7 Kd1 Kd7 h3")],
+    ),
+    # Who is better has no need of it; bishops on the same colour, or rooks, which leave the king.
+    (
+        outcomes.TradesQueens("1...Bxf3", "bishops"),
+        scene(OPPOSITE, "Qxf3 Bxf3 Kd2 Kg8 Kc3 Kh7", seen(-0.3)),
+        [
+            scene(OPPOSITE, "Qxf3 Bxf3 Kd2 Kg8 Kc3 Kh7", seen(0.3)),
+            scene(OPPOSITE.replace("3Bpp", "2B1pp"), "Qxf3 Bxf3 Kd2 Kg8 Kc3 Kh7", seen(-0.3)),
+            scene(OPPOSITE.replace("4K3", "R3K3"), "Qxf3 Bxf3 Kd2 Kg8 Kc3 Kh7", seen(-0.3)),
+        ],
+    ),
+    (
+        aftermath.PicksUp(unit("Pe4"), (), "43.Ke2 Rxe4+", main=True),
+        scene(DOWN, "Rf4+ Ke2 Rxe4+ Kd3 Rf4"),
+        [scene(DOWN, "Rf4+ Ke2 Rf8 Kd3 Rf4")],
+    ),
+    # The king turns away from it, or the rook takes it.
+    (
+        aftermath.StopsPassed(unit("Ph6"), "2.Ke2 Kg5 3.Kd3 Kxh6"),
+        scene(MARCH, "Kf6 Ke2 Kg5 Kd3 Kxh6 Kxd4"),
+        [
+            scene(MARCH, "Kf6 Ke2 Kg5 Kd3 Kg4 Kxd4"),
+            scene(MARCH, "Kf6 Ke2 Rh7 Kd3 Rxh6 Kxd4"),
+        ],
+    ),
+    # The check is none, so that it is lost if it is taken back.
+    (
+        aftermath.Takes(unit("nh6")),
+        scene(SHOT, "Bxh6 O-O"),
+        [scene(SHOT.replace("1p3p1n", "1p5n").replace("nb1pp", "nbppp"), "Bxh6 O-O")],
     ),
     # Nothing is taken; the rook is lost for another pawn. A knight is traded.
     (
@@ -913,7 +968,7 @@ CASES: list[Figures] = [
         [scene(DRIVEN, "Qe2+ Kd7 Qd1+ Ke8 Kh1 h6 Kg1 g6")],
     ),
     (
-        outcomes.Castles("1...Rb8 2.O-O"),
+        aftermath.Castles("1...Rb8 2.O-O"),
         scene("r3k3/8/8/8/8/8/5PPP/4KB1R w K - 0 1", "Bd3 Rb8 O-O"),
         [
             scene("r3k3/8/8/8/8/8/5PPP/4KB1R w K - 0 1", "Bd3 Rb8 Kd2"),
@@ -1085,7 +1140,7 @@ def test_queens_are_traded_for_a_king_that_is_clearly_the_more_open_one() -> Non
     shut = "r1bqk1nr/ppp2ppp/2np4/2b5/3NP3/4B3/PPP2PPP/RN1QKB1R w KQkq - 0 6"
     assert not outcomes.without_queens(scene(shut, trade))  # one pawn more is missing
     (claim,) = outcomes.without_queens(scene(shut.replace("PPP2PPP", "PPP3PP"), trade))
-    assert claim.open_king
+    assert claim.why == "king"
 
 
 def test_a_king_on_the_last_ranks_has_no_shelter() -> None:

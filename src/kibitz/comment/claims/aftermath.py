@@ -15,6 +15,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, Weights, gone, listed, stands
+from kibitz.comment.claims.cover import not_retaken
 from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
 from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
@@ -53,13 +54,14 @@ class PicksUp(Claim):
     lost: Kinds = ()  # the piece that took it, if that is taken back
     line: str = ""  # until then
     sure: bool = False  # it is won by force
+    main: bool = False  # in the main line; other answers may keep it
 
     def proved(self, scene: Scene) -> bool:
         """After the answer to the capture the mover is still ahead of what it had before.
 
         The piece is taken where it stood before the move; `lost` names what was given for it.
         """
-        taken = replace(self, sure=False) in picked_up(scene)
+        taken = replace(self, sure=False, main=False) in picked_up(scene)
         return taken and (not self.sure or Wins((self.target.kind,), ()).proved(scene))
 
     def is_kept(self, scene: Scene) -> bool:
@@ -68,7 +70,7 @@ class PicksUp(Claim):
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < force.LEAST:
                 return False  # it may be made up for at once
-        if not self.line:
+        if not self.line or self.main:
             return True
         apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
         there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
@@ -136,9 +138,10 @@ class Takes(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It takes nothing back, and what takes is neither lost nor taken in the line."""
+        """It takes nothing back, and what takes is not taken in the line, nor lost if it is."""
         taken = bool(scene.follow) and scene.follow[0].to_square == scene.landed
-        safe = not taken and not force.loss_on(scene.after, scene.landed)
+        lost = force.loss_on(scene.after, scene.landed) and not not_retaken(scene)
+        safe = not (taken or lost)
         return safe and scene.captured == self.target and not scene.takes_back
 
 
@@ -167,6 +170,34 @@ def queened(scene: Scene) -> list[Queens]:
             taken = [move.to_square for move in moves[plies + 1 : plies + 2]]
             kept = taken not in ([], [moves[plies].to_square])
             return [Queens(scene.told(plies + 1))] if kept else []
+    return []
+
+
+@dataclass(frozen=True)
+class StopsPassed(LineEnd):
+    """The king goes and takes a passed pawn that has come far."""
+
+    pawn: Unit
+    line: str = ""
+
+    def found(self, scene: Scene) -> Sequence[Claim]:
+        """It takes it where it stood before the move, in two moves or three."""
+        return stopped(scene)
+
+
+def stopped(scene: Scene) -> list[StopsPassed]:
+    """The passed pawn to which the king goes in the line, without queens."""
+    boards, moves = scene.course_boards, scene.course
+    if scene.piece.kind != chess.KING or scene.before.queens:
+        return []
+    for plies in range(2, min(LATEST + 1, len(moves)), 2):
+        board, move = boards[plies], moves[plies]
+        took = captured_by(board, move)
+        if took is None or board.piece_type_at(move.from_square) != chess.KING:
+            continue
+        passed = is_passed(scene.before, took.square, took.white) and stands(scene.before, took)
+        if took.kind == chess.PAWN and passed and _rank(took) >= FAR_UP:
+            return [StopsPassed(took, scene.told(plies + 1))]
     return []
 
 
@@ -409,6 +440,28 @@ def doubled(scene: Scene) -> list[Doubles]:
     ]
 
 
+@dataclass(frozen=True)
+class Castles(Claim):
+    """The mover castles in the line."""
+
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The line has it, after the move itself, and it was not possible before."""
+        return self in castled(scene)
+
+
+def castled(scene: Scene) -> list[Castles]:
+    """Whether the mover castles soon, and could not at once."""
+    if any(map(scene.before.is_castling, scene.before.generate_castling_moves())):
+        return []
+    moves = zip(scene.course_boards, scene.course, strict=False)
+    for plies, (board, move) in enumerate(moves, start=1):
+        if 1 < plies <= LATEST and board.turn == scene.mover and board.is_castling(move):
+            return [Castles(scene.told(plies))]
+    return []
+
+
 def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
     """The moves after which something holds to the end of the line, if it begins soon enough."""
     boards = scene.calm_boards
@@ -421,7 +474,7 @@ def _since(scene: Scene, holds: Callable[[chess.Board], bool]) -> Iterator[str]:
 
 FINDERS = (
     *(picked_up, queened, gained_time, left_passed, invaded, driven_out),
-    *(settled, bishops_got, doubled, grabbed),
+    *(settled, bishops_got, doubled, grabbed, castled, stopped),
 )
 
 
@@ -442,4 +495,6 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Doubles: Weights(0.44, 0.44, 0.44),
     GetsBishops: Weights(0.3, 0.45, 0.46),
     GainsTime: Weights(0.36, 0.36, 0.36),
+    StopsPassed: Weights(0.56, 0.58, 0.58),
+    Castles: Weights(0.45, 0.42, 0.4),
 }

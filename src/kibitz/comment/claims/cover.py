@@ -1,7 +1,8 @@
 """Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade.
 
 They say why something falls in the refutation, at once or a move or two later, or how its pawns
-and heavy pieces get through; why nothing takes back; and what the better move guards.
+and heavy pieces get through; why nothing takes back; what the better move guards, and which guard
+a pawn attacks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from typing import NamedTuple, TypeAlias
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, is_between, stands, step
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    Claim,
+    Step,
+    Weights,
+    is_between,
+    passed,
+    stands,
+    step,
+)
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -149,6 +159,42 @@ class Covers(Claim):
 
 
 @dataclass(frozen=True)
+class Undermines(Claim):
+    """A pawn attacks a pawn that guards something, which falls without it."""
+
+    guard: Unit  # the pawn
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The guard is to be taken next, or takes; either way what it guarded is lost."""
+        return self in undermined(scene)
+
+
+def undermined(scene: Scene) -> list[Undermines]:
+    """The guard that a pawn move attacks, and the dearest that it guards, if it may not stay."""
+    board, white, by = scene.after, scene.mover, scene.landed
+    rest = passed(board)
+    if scene.piece.kind != chess.PAWN or scene.captured or rest is None:
+        return []
+    found: list[Undermines] = []
+    for square in board.attacks(by) & board.pieces(chess.PAWN, not white):
+        takes, back = chess.Move(by, square), chess.Move(square, by)
+        gain = force.gain(rest, takes) if takes in rest.legal_moves else 0
+        if gain is None or gain < force.LEAST:
+            continue
+        without = played(board, back) if back in board.legal_moves else board.copy(stack=False)
+        without.remove_piece_at(square)
+        found += (
+            Undermines(unit(board, square), piece)
+            for piece in units(board, not white)
+            if piece.square in board.attacks(square)
+            and not force.loss_on(board, piece.square)
+            and force.loss_on(without, piece.square) >= force.LEAST
+        )
+    return sorted(found, key=lambda claim: -claim.target.worth)[:1]
+
+
+@dataclass(frozen=True)
 class LiftsBlockade(Claim):
     """A piece that has moved stood before a passed pawn, which comes on now."""
 
@@ -252,3 +298,6 @@ def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing]:
         claims += (LiftsBlockade(scene.piece, pawn) for pawn in pawns)
         claims += opened(scene)
     return [claim for claim in claims if claim.proved(scene)]
+
+
+WEIGHTS: dict[type[Claim], Weights] = {Undermines: Weights(0.52, 0.58, 0.58)}

@@ -25,7 +25,7 @@ from kibitz.comment.facts import (
     phase,
     played,
 )
-from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
+from kibitz.comment.judge import BETTER, WON, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
@@ -74,8 +74,8 @@ class Abandons(Claim):
     reply: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The target was safe while the guard stood, and is lost now."""
-        square = self.target.square
+        """The target was safe while the guard stood, and is lost now, not only traded for less."""
+        square, least = self.target.square, WORTH_OF[self.target.kind] - CENTIPAWNS[chess.PAWN]
         return (
             self.guard == scene.piece
             and stands(scene.before, self.target)
@@ -84,7 +84,7 @@ class Abandons(Claim):
             and self.reply.move in scene.after.legal_moves
             and captured_by(scene.after, self.reply.move) == self.target
             and force.loss_on(scene.before, square) == 0
-            and force.loss_on(scene.after, square) >= force.LEAST
+            and force.loss_on(scene.after, square) >= max(force.LEAST, least)
         )
 
 
@@ -133,6 +133,23 @@ class AllowsMate(Claim):
         return MateIn(self.moves - 1).proved(
             Scene(scene.after, self.reply.move, (), scene.analysis)
         )
+
+
+@dataclass(frozen=True)
+class LosesEnding(Claim):
+    """The reply takes the last piece, and the pawn ending is lost."""
+
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """By a long look, and it was not lost before."""
+        if scene.reply != self.reply.move or scene.had is None or standing(scene.had.value) == -2:
+            return False
+        end = scene.other.after
+        if is_pawn_ending(scene.after) or not is_pawn_ending(end) or not end.pawns:
+            return False
+        look = scene.analysis.deeper(end, LAST_LOOK)
+        return look is not None and look.value <= -WON
 
 
 @dataclass(frozen=True)
@@ -401,6 +418,7 @@ CAUSES = (
     Abandons,
     Overlooks,
     AllowsMate,
+    LosesEnding,
     Allows,
 )  # which say nothing of a better move
 
@@ -439,6 +457,7 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     mate = scene.has.mate if scene.has else None
     if mate is not None and 0 < mate <= force.LONGEST_MATE:
         yield AllowsMate(force.shortest_mate(scene.after) or mate, reply)
+    yield LosesEnding(reply)
     target = captured_by(scene.after, scene.reply)
     if target is not None:
         yield EnPrise(scene.piece, reply)

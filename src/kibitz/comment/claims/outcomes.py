@@ -27,6 +27,7 @@ from kibitz.comment.claims.claim import (
     without_trade,
 )
 from kibitz.comment.claims.merits import MateIn, keeps_more
+from kibitz.comment.claims.positional import has_opposite_bishops
 from kibitz.comment.facts import (
     RECENT,
     SHOWN,
@@ -36,6 +37,7 @@ from kibitz.comment.facts import (
     captured_by,
     exposure,
     is_passed,
+    phase,
     played,
     settled,
     units,
@@ -86,16 +88,19 @@ class ComesOut(Claim):
     lost: tuple[int, ...]
     line: str = ""  # until then
     back: bool = False  # it only makes up for what was lost lately
+    main: bool = False  # in the main line; other answers may lose less
 
     def proved(self, scene: Scene) -> bool:
         """It is so from some position of the line to its calm end, by these pieces.
 
         What an exchange under way brings back is no gain.
         """
-        return self in outcome(scene)
+        return replace(self, main=False) in outcome(scene)
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks at each choice end with it, too, or of pieces with all but a pawn."""
+        if self.main:
+            return True
         gain = sum(CENTIPAWNS[k] for k in self.won) - sum(CENTIPAWNS[k] for k in self.lost)
         pawn = {*self.won} == {chess.PAWN}
         if scene.captured is not None and pawn and not self.back:
@@ -341,7 +346,7 @@ class Uncastles(LineEnd):
     line: str = ""
 
     def found(self, scene: Scene) -> Sequence[Claim]:
-        """It could before, a check makes its king move in the line, and queens are on.
+        """It could before, a check makes its king move in the line; queens or most pieces are on.
 
         It cannot castle on the way there.
         """
@@ -351,7 +356,8 @@ class Uncastles(LineEnd):
 def uncastled(scene: Scene) -> list[Uncastles]:
     """Whether the line costs the other side its castling."""
     boards, other = scene.calm_boards, not scene.mover
-    if not scene.before.has_castling_rights(other) or not boards[-1].queens:
+    early = phase(scene.before) == "opening"  # where pieces are left to attack the king
+    if not scene.before.has_castling_rights(other) or not (boards[-1].queens or early):
         return []
     for plies, board in enumerate(boards[:-1][:SOON], start=1):
         if board.turn == other and any(map(board.is_castling, board.generate_castling_moves())):
@@ -365,13 +371,14 @@ def uncastled(scene: Scene) -> list[Uncastles]:
 
 @dataclass(frozen=True)
 class TradesQueens(Claim):
-    """The line takes the queens off where that suits the mover: it is winning, or has more to fear.
+    """The line takes the queens off where that suits the mover, and why.
 
-    `open_king`: two pawns more are missing before its king than before the other one.
+    It is winning, its "king" has two pawns less before it than the other one, or it is worse and
+    has a good chance to draw with "bishops" of opposite colours.
     """
 
     line: str = ""
-    open_king: bool = False
+    why: str = ""
 
     def proved(self, scene: Scene) -> bool:
         """Both sides have a queen before and none at the calm end; of a win the search is sure."""
@@ -386,38 +393,18 @@ class TradesQueens(Claim):
 
 
 def without_queens(scene: Scene) -> list[TradesQueens]:
-    """Whether the queens leave the board in a won game."""
+    """Whether the queens leave the board, and what for."""
     before, boards = scene.before, scene.calm_boards
-    both = all(before.pieces_mask(chess.QUEEN, white) for white in (True, False))
-    won = scene.had is not None and scene.had.value >= WON
+    value = 0.0 if scene.had is None else scene.had.value
     own, other = (exposure(before, white) for white in (scene.mover, not scene.mover))
-    if not both or not (won or own >= other + MORE_OPEN) or boards[-1].queens:
+    opposite = has_opposite_bishops(boards[-1]) and not boards[-1].rooks and value < 0
+    if not all(before.pieces_mask(chess.QUEEN, white) for white in (True, False)):
         return []
-    plies = next(number for number, board in enumerate(boards) if not board.queens)
-    line = scene.told(plies)
-    return [TradesQueens(line, not won)] if line else []
-
-
-@dataclass(frozen=True)
-class Castles(Claim):
-    """The mover castles in the line."""
-
-    line: str = ""
-
-    def proved(self, scene: Scene) -> bool:
-        """The line has it, after the move itself, and it was not possible before."""
-        return self in castled(scene)
-
-
-def castled(scene: Scene) -> list[Castles]:
-    """Whether the mover castles soon, and could not at once."""
-    if any(map(scene.before.is_castling, scene.before.generate_castling_moves())):
+    if boards[-1].queens or not (value >= WON or own >= other + MORE_OPEN or opposite):
         return []
-    moves = zip(scene.course_boards, scene.course, strict=False)
-    for plies, (board, move) in enumerate(moves, start=1):
-        if 1 < plies <= SOON and board.turn == scene.mover and board.is_castling(move):
-            return [Castles(scene.told(plies))]
-    return []
+    line = scene.told(next(number for number, board in enumerate(boards) if not board.queens))
+    why = "" if value >= WON else "bishops" if opposite else "king"
+    return [TradesQueens(line, why)] if line else []
 
 
 # --- what kind of error ---------------------------------------------------------------------------
@@ -469,7 +456,6 @@ def outcomes(scene: Scene) -> Iterator[Claim]:
     yield from running(scene)[:1]
     yield from uncastled(scene)
     yield from without_queens(scene)
-    yield from castled(scene)
     yield from (claim for claim in _errors(scene) if claim.proved(scene))
 
 
@@ -488,7 +474,6 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Runs: Weights(0.62, 0.64, 0.64),
     Uncastles: Weights(0.55, 0.56, 0.55),
     TradesQueens: Weights(0.5, 0.5, 0.48),
-    Castles: Weights(0.45, 0.42, 0.4),
     TakesBack: Weights(0.5, 0.5, 0.5),
     HitsAgain: Weights(0.5, 0.5, 0.5),
 }

@@ -57,6 +57,7 @@ class GivesUp(Claim):
     moves: int = 0  # to the mate
     later: Step | None = None  # the move of the line that has the material back
     square: int | None = None  # to which the king is driven
+    line: str = ""  # until that move, if it comes soon
 
     def proved(self, scene: Scene) -> bool:
         """The line and the values say so."""
@@ -215,7 +216,8 @@ def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
         material, back = _given(accepted), _back(accepted, 1)
         if material is not None and back is not None:
             aim: Aim = "offered" if declined else _aim_of(accepted)
-            return GivesUp(piece, *material, aim, later=back)
+            line = "" if declined else back[1]
+            return GivesUp(piece, *material, aim, later=back[0], line=line)
         if material is not None and declined:
             return GivesUp(piece, *material, "offer")
     end = accepted.boards[-1]
@@ -310,7 +312,7 @@ def _cost(lost: tuple[int, ...], won: tuple[int, ...]) -> int:
 def _with_aim(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, ...]) -> GivesUp:
     back = _back(scene, LASTING)
     if back is not None:
-        return GivesUp(piece, lost, won, _aim_of(scene), later=back)
+        return GivesUp(piece, lost, won, _aim_of(scene), later=back[0], line=back[1])
     soon, other = scene.boards[: SOON + 1], not scene.mover
     had = scene.before.has_castling_rights(other)
     if had and not soon[-1].has_castling_rights(other) and not _castles(scene):
@@ -339,8 +341,8 @@ def _standing(scene: Scene) -> Aim:
     return names.get(standing(value), "") if stands_clear(value) and value >= 0.0 else ""
 
 
-def _back(scene: Scene, lasting: int) -> Step | None:
-    """The mover's move of the line from which on it is not behind any more, if that is certain.
+def _back(scene: Scene, lasting: int) -> tuple[Step, str] | None:
+    """The mover's move of the line from which on it is not behind any more, and the moves to it.
 
     So many positions of the line have to be left, and the value must not say otherwise.
     """
@@ -356,7 +358,7 @@ def _back(scene: Scene, lasting: int) -> Step | None:
         return None
     if not lasts or hangs is None or hangs >= force.LEAST:
         return None
-    return step(boards[first - 1], scene.follow[first - 2])
+    return step(boards[first - 1], scene.follow[first - 2]), scene.told(first)
 
 
 def _castles(scene: Scene) -> bool:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
-from kibitz.comment.claims import aftermath, outcomes
+from kibitz.comment.claims import aftermath, cover, outcomes
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, stands
-from kibitz.comment.claims.cover import (
-    LiftsBlockade,
-    OpensOwnKing,
-    comes_on,
-)
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, stands
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -37,7 +33,7 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
-from kibitz.comment.select.rank import is_lasting, kind_of
+from kibitz.comment.select.rank import is_confirmed, is_lasting, is_unnamed, kind_of
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
@@ -51,6 +47,7 @@ FORCING = (
     "outnumbers",
     "presses",
     "connected_passed",
+    "Undermines",
 )  # what asks for an answer at once
 HOW = ("attacks_two", "presses", "UsesPin")  # by which something is won
 HARD = (
@@ -60,14 +57,15 @@ HARD = (
 )
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
 SLIGHT = (  # too little to be the point of a line
-    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up", "makes_way"),
+    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    *("Castles", "TradesQueens", "Uncastles", "Clears"),
+    *("Castles", "TradesQueens", "Clears"),
 )
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases
     *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
     *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
+    "makes_way",
 )
 PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles")  # not the point of a blunder
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
@@ -139,15 +137,15 @@ def falls_too(target: Unit, scene: Scene) -> bool:
     return _takes(scene.instead.other, target)
 
 
-def comes_too(claim: LiftsBlockade | OpensOwnKing, scene: Scene) -> bool:
+def comes_too(claim: cover.LiftsBlockade | cover.OpensOwnKing, scene: Scene) -> bool:
     """Whether the pawn comes on, or the file is open, in the line of the better move, too."""
     had = scene.had
     if had is None or had.line[:1] in ((), (scene.move,)):
         return False
     after = scene.instead.after
-    if isinstance(claim, LiftsBlockade):
+    if isinstance(claim, cover.LiftsBlockade):
         line = scene.instead.other if scene.instead.reply else None
-        return line is not None and comes_on(line, claim.pawn.square)
+        return line is not None and cover.comes_on(line, claim.pawn.square)
     return not after.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[claim.file]
 
 
@@ -172,7 +170,7 @@ def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
 
 def is_the_cost(claim: Claim, scene: Scene) -> bool:
     """Whether what the refutation leads to is the fault of the move, and not there anyway."""
-    if scene.had is None or isinstance(claim, (outcomes.TakesBack, outcomes.Castles)):
+    if scene.had is None or isinstance(claim, (outcomes.TakesBack, aftermath.Castles)):
         return False
     if isinstance(claim, outcomes.Draws):
         level = scene.has is not None and abs(scene.has.value) < BETTER
@@ -246,7 +244,7 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
         return not is_unsafe(scene.after, scene.landed)  # it has left
     if _is_hit_too(claim, scene):
         return True
-    rooms = (tactic.__name__, merit.__name__, changed.__name__)
+    rooms = (tactic.__name__, merit.__name__, changed.__name__, cover.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
     return done and claim.proved(scene)
 
@@ -317,8 +315,8 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
             ends = (line.calm_boards[-1] for line in (scene.instead, _refuted(scene)))
             best, made = (balance(board, scene.mover) for board in ends)
             return best > made
-        case outcomes.Castles():
-            return not outcomes.castled(scene)
+        case aftermath.Castles():
+            return not aftermath.castled(scene)
         case outcomes.TradesQueens():
             return bool(_refuted(scene).calm_boards[-1].queens)
     return not (leaves(claim) and _has(scene, claim))
@@ -389,6 +387,26 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         soon = line.course_boards[: SOON + 1][-1]
         gains = balance(soon, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
+
+
+def in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
+    """The largest gain in a line that is not sure, said of its main line alone, if it is named."""
+    unsure = [
+        replace(claim, main=True)
+        for claim in claims
+        if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp))
+        and claim.line
+        and not (is_unnamed(claim) or getattr(claim, "back", False) or is_confirmed(claim, line))
+    ]
+    return sorted(unsure, key=_pays_by, reverse=True)[:1]
+
+
+def _pays_by(claim: outcomes.ComesOut | aftermath.PicksUp) -> tuple[int, bool]:
+    """Centipawns that a gain is worth; of equals one that says where is worth more."""
+    where = isinstance(claim, aftermath.PicksUp)
+    won = (claim.target.kind,) if isinstance(claim, aftermath.PicksUp) else claim.won
+    lost = sum(CENTIPAWNS[kind] for kind in claim.lost)
+    return sum(CENTIPAWNS[kind] for kind in won) - lost, where
 
 
 def pays(claim: Claim) -> bool:

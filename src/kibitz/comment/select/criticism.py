@@ -14,7 +14,9 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
+from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
@@ -37,6 +39,7 @@ from kibitz.comment.select.contrast import (
     ends_apart,
     explains,
     falls_too,
+    in_main_line,
     is_ahead_soon,
     is_by_product,
     is_chaff,
@@ -291,11 +294,11 @@ def _on_the_board(
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
     theirs = [*moves_of(scene.instead.other)] if best and scene.instead.reply else []
     if answer and (why := taken(scene.other, scene)):
-        yield fault.Allows(answer.reply, (*why, *hit_next(scene.other, theirs)))
+        yield fault.Allows(answer.reply, (*why, *_besides(scene.other, theirs)))
     if best is None or best.why:
         return
     if why := taken(scene.instead, scene):
-        yield fault.Better(best.step, (*why, *hit_next(scene.instead, [])))
+        yield fault.Better(best.step, (*why, *_besides(scene.instead, [])))
     if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
     yield from fault.went_back(scene)
@@ -339,7 +342,12 @@ def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> li
     if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
         return claims
     takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
-    return [*claims, *(hit_next(line, others) or not_retaken(line))] if takes else claims
+    return [*claims, *_besides(line, others)] if takes else claims
+
+
+def _besides(line: Scene, others: Sequence[Scene]) -> Sequence[Claim]:
+    """What a piece that has taken something is after next, or why nothing takes back."""
+    return hit_next(line, others) or not_retaken(line)
 
 
 def _covers(reply: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
@@ -351,6 +359,7 @@ def _covers(reply: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
         claim
         for claim in map(Covers, targets)
         if claim.target.kind != chess.KING
+        and scene.instead.captured is None
         and claim.proved(scene.instead)
         and not claim.proved(scene)
         and scene.instead.move.from_square != claim.target.square
@@ -394,7 +403,23 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         ]
     left_out = {*DEFENDS, *too_little(scene)}
     claims = [claim for claim in claims if not (is_declined(claim) or kind_of(claim) in left_out)]
-    return brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
+    chosen = brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
+    if any_solid(chosen):
+        return chosen
+    return _and_main(chosen, [c for c in more if not is_too_small(c, scene)], scene.other, most)
+
+
+def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int) -> list[Claim]:
+    """Reasons, and what is won in the main line, though other answers may lose less."""
+    won = in_main_line(more, line)
+    targets = {getattr(claim, "target", None) for claim in won}
+    how = [
+        claim
+        for claim in chosen
+        if not (isinstance(claim, GivesUp) or vars(claim).get("line"))
+        and not (isinstance(claim, Feature) and targets & {*claim.pieces})
+    ]
+    return [*how[: most - len(won)], *won] if won else chosen
 
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
@@ -421,6 +446,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         elif not (parried or any_solid(better)):
             better = [*better, *(claim for claim in fault.meets(scene) if wins_by(claim, scene))]
             better = better[-most:]
+    better = better if any_solid(better) else _and_main(better, more, instead, most)
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
     gains = [claim for claim in reply if isinstance(claim, taking)]
     if not better and gains and costs_much(scene) and avoids.proved(instead):

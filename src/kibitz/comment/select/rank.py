@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook
+from kibitz.comment.claims import aftermath, cover, grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -44,6 +44,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     **changed.WEIGHTS,
     **outcomes.WEIGHTS,
     **aftermath.WEIGHTS,
+    **cover.WEIGHTS,
     **grades.WEIGHTS,
     **GIVEN,
     **IDEAS,
@@ -76,6 +77,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "MateIn MatesLater Mates Draws Wins Nets ComesOut Runs OpensUp Uncastles Castles "
         "TradesQueens LeavesPassed Invades GainsTime DrivesOut",
         "HitsAgain chases Threatens GainsTime",
+        "Undermines strikes Threatens",
         "AvoidsLoss ComesOut",
         "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove chases",
         "GivesUp Threatens MateIn OnlyMove UsesPin chases",
@@ -410,6 +412,7 @@ def proved_of(scene: Scene) -> list[Claim]:
         gives = confirmed_sacrifice(scene)
         claims: list[Claim] = [gives] if gives else []
         claims += [*springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
+        claims += cover.undermined(scene)
         claims += [feature for find in FEATURES for feature in find(scene)]
         scene.memo["proved"] = [
             claim for claim in claims if type(claim) in WEIGHTS or isinstance(claim, Feature)

@@ -72,7 +72,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
         case tactic.Mates() if claim.guard:
             name += ".guarded"
         case GivesUp(aim=aim) if aim:
-            name += f".{aim}1" if claim.moves == 1 else f".{aim}"
+            name += f".{aim}" + ("1" if claim.moves == 1 else ".line" if claim.line else "")
         case merit.MateIn(moves=1):
             name += ".1"
         case merit.Wins((4,), (2,) | (3,)) | merit.Nets((4,), (2,) | (3,)):
@@ -86,7 +86,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
         case merit.Threatens(target=None) | merit.Parries(target=None):
             name += ".mate"
         case merit.Threatens(target=Unit() as target):
-            name += _why_threatened(scene.after, claim.step, target)
+            name += _why_threatened(scene, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
         case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
@@ -109,28 +109,33 @@ def _outcome_key(claim: Claim) -> str:
     match claim:
         case outcomes.ComesOut(won, lost):
             exchange = (won, lost) in (((4,), (2,)), ((4,), (3,)))
-            name += ".back" if claim.back else ""
+            name += ".back" if claim.back else ".main" if claim.main else ""
             name += ".exchange" if exchange else ".for" if lost else "" if won else ".some"
-        case aftermath.PicksUp() if claim.lost:
-            name += ".for"
+        case aftermath.PicksUp() if claim.lost or claim.main:
+            name += (".main" if claim.main else "") + (".for" if claim.lost else "")
         case aftermath.PicksUp(sure=True):
             name += ".sure"
         case outcomes.Draws(how):
             name += f".{how}"
-        case outcomes.TradesQueens(open_king=True):
-            name += ".king"
+        case outcomes.TradesQueens(why=why) if why:
+            name += f".{why}"
     return f"{name}.line" if vars(claim).get("line") else name
 
 
-def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
-    """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
+def _why_threatened(scene: Scene, step: Step, target: Unit) -> str:
+    """What makes a threat one: nothing guards the target, or it is worth more than the taker.
+
+    That is told in short of a piece that has just moved.
+    """
+    board = scene.after
     taker = board.piece_type_at(step.move.from_square)
+    more = ".hits" if step.move.from_square == scene.landed else ".more"
     if target.kind == chess.QUEEN != taker:
-        return ".more"
+        return more
     passed = played(board, chess.Move.null(), step.move)
     if not is_defended(board, target.square) and not passed.attackers(passed.turn, target.square):
         return ".loose"
-    return ".more" if taker is not None and WORTH[taker] < target.worth else ""
+    return more if taker is not None and WORTH[taker] < target.worth else ""
 
 
 # --- words --------------------------------------------------------------------------------------

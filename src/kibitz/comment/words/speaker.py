@@ -111,7 +111,7 @@ class Speaker:
             name = f"{claim.had}.{claim.has}"
             return self._varied(name, language.turns[name]).format(**slots)
         name, why = type(claim).__name__, ""
-        if isinstance(claim, fault.Allows):
+        if isinstance(claim, (fault.Allows, fault.LosesEnding)):
             slots["line"] = language.notation(answer_line(scene))
         match claim:
             case fault.Overlooks():

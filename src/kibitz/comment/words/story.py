@@ -57,6 +57,8 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
 LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
+TURNS = 6  # of a game, at most, that are told
+NEARLY = 0.7  # of the greatest loss, from which an earlier mistake decides as well
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
@@ -100,7 +102,7 @@ def story_of(
     """A paragraph about a game that has moves; of bad ones `comments` say what there is to say."""
     nodes = list(tree.mainline())
     boards = _boards(tree)
-    turns = turning_points(figures.values)
+    turns = turning_points(figures.values, TURNS)
     edge, decides = decisive(tree, figures)
     points = [ply for ply in turns if figures.labels[ply] in BAD or _is_clear(ply, boards, figures)]
     if decides is not None:
@@ -164,8 +166,8 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
     """The ply from which on the winner was better to the end, and the loser's that decided.
 
     That is the loser's greatest mistake since then which left it lost, or nearly so, and of which
-    not half was given back. None where there is none, and where the result is not what the last
-    position promises.
+    not half was given back, or an earlier one that cost nearly as much. None where there is none,
+    and where the result is not what the last position promises.
     """
     white = figures.values[-1] > 0
     result = tree.headers.get("Result", "*")
@@ -187,7 +189,7 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
             lost[ply] = has - had
     if not lost:
         return None, None
-    decides = max(lost, key=lambda ply: lost[ply])
+    decides = next(ply for ply in lost if lost[ply] >= NEARLY * max(lost.values()))
     return (edge if edge < decides - SOON else None), decides
 
 

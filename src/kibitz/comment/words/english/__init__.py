@@ -1,8 +1,8 @@
 """English: its words, its grammar and its sentences.
 
 Here stand how a game ends, openings that are left, and words that join; sentences of moves are in
-moves.py, of bad moves in mistakes.py, of a game's story in story.py, of the report and the page in
-page.py.
+moves.py, of what lines lead to in lines.py, of bad moves in mistakes.py, of a game's story in
+story.py, of the report and the page in page.py.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from kibitz.comment.words.english.coach import COACH, MOTIFS
+from kibitz.comment.words.english.lines import LINES
 from kibitz.comment.words.english.mistakes import FAULTS, TURNS
 from kibitz.comment.words.english.moves import BEGINNER, PREDICATES
 from kibitz.comment.words.english.page import PAGE
@@ -94,7 +95,7 @@ ENGLISH = Language(
     no_escape=no_escape,
     notation=same,
     opening=same,
-    predicates=PREDICATES,
+    predicates={**PREDICATES, **LINES},
     beginner=BEGINNER,
     faults=FAULTS,
     turns=TURNS,

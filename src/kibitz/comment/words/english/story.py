@@ -52,7 +52,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "-1.-2": (
         "{move}{why} made a difficult position a lost one.",
-        "{mover} was worse already when {move}{why} lost the game's thread.",
+        "{mover} was worse already when {move}{why} left a lost position.",
     ),
     "rises": ("{mover} found {move}, and the game turned.", "{move} changed the game."),
     "swing": (

@@ -1,8 +1,8 @@
 """German: its words, its grammar and its sentences.
 
 Here stand how a game ends, openings that are left, and words that join; sentences of moves are in
-moves.py, of bad moves in mistakes.py, for beginners in beginner.py, of a game's story in story.py,
-of the report and the page in page.py.
+moves.py, of what lines lead to in lines.py, of bad moves in mistakes.py, for beginners in
+beginner.py, of a game's story in story.py, of the report and the page in page.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kibitz.comment.words.german.grammar import (
     side,
     unit,
 )
+from kibitz.comment.words.german.lines import LINES
 from kibitz.comment.words.german.mistakes import FAULTS, TURNS
 from kibitz.comment.words.german.moves import PREDICATES
 from kibitz.comment.words.german.openings import opening
@@ -73,7 +74,7 @@ GERMAN = Language(
     no_escape=no_escape,
     notation=notation,
     opening=opening,
-    predicates=PREDICATES,
+    predicates={**PREDICATES, **LINES},
     beginner=BEGINNER,
     faults=FAULTS,
     turns=TURNS,

@@ -38,6 +38,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Jetzt ist {reply} möglich.",
         "Das läuft in {reply} hinein.",
     ),
+    "LosesEnding": ("Das Bauernendspiel ist verloren: {line}.",),
     "EarlyQueen": (
         "Die Dame kommt früh heraus, vor den Springern und Läufern.",
         "Das bringt die Dame vor den Springern und Läufern ins Spiel.",
