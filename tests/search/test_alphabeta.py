@@ -53,7 +53,7 @@ from kibitz.uci.format import verbose_lines
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
-SIGNATURE = "24e7d633"  # of `kibitz bench search`
+SIGNATURE = "3fb94a1b"  # of `kibitz bench search`
 # The page's columns, in the order of engine.js.
 KEYS = [
     "uci",

@@ -56,7 +56,7 @@ class Constants:
         "NullMoveDepthStep", 4, 1, NEVER, 1, "one ply less for so many of depth"
     )
     null_move_eval_step: int = _constant(
-        "NullMoveEvalStep", 190, 1, 10_000, 20, "one ply less for so much above beta,"
+        "NullMoveEvalStep", 165, 1, 10_000, 20, "one ply less for so much above beta,"
     )
     null_move_most: int = _constant("NullMoveMost", 3, 0, 20, 1, "at most so many of these")
 
@@ -72,12 +72,16 @@ class Constants:
         "DoubleExtensionMargin", 18, 0, 10_000, 3, "two plies if all others are so far below"
     )
 
+    check_extension_depth: int = _constant(
+        "CheckExtensionDepth", 7, 0, NEVER, 1, "greatest depth of check extensions; 0: off"
+    )
+
     # --- pruning of a move
     late_move_base: int = _constant(
         "LateMoveBase", 4, 0, 100, 1, "quiet moves: this + depth * depth, half if not improving"
     )
     late_move_depth: int = _constant("LateMoveDepth", 6, 0, NEVER, 1, "greatest depth; 0: off")
-    futility_base: int = _constant("FutilityBase", 65, -1_000, 2_000, 12, "margin at no depth")
+    futility_base: int = _constant("FutilityBase", 55, -1_000, 2_000, 12, "margin at no depth")
     futility_step: int = _constant("FutilityStep", 80, 0, 1_000, 10, "and for each ply")
     futility_depth: int = _constant("FutilityDepth", 6, -1, NEVER, 1, "greatest depth; -1: off")
     history_pruning_margin: int = _constant(
@@ -101,9 +105,9 @@ class Constants:
     # --- late move reductions
     # From 0.8 on, with 2 more at cut nodes: -9 +/- 43 Elo (200 games; log, 2026-11-23).
     reduction_base: int = _constant(
-        "ReductionBase", 60, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
+        "ReductionBase", 48, -500, 500, 15, "hundredths of a ply, plus ln(depth) ln(move number) /"
     )
-    reduction_divisor: int = _constant("ReductionDivisor", 220, 50, 2_000, 15, "hundredths")
+    reduction_divisor: int = _constant("ReductionDivisor", 212, 50, 2_000, 15, "hundredths")
     reduction_depth: int = _constant("ReductionDepth", 2, 2, NEVER, 1, "least depth; 127: off")
     deeper_margin: int = _constant(
         "DeeperMargin", 20, 0, 10_000, 4, "a reduced move so far above the best: a ply deeper"
@@ -117,9 +121,9 @@ class Constants:
     most_history_plies: int = _constant("MostHistoryPlies", 3, 0, 10, 1, "most of these plies")
 
     # --- histories
-    bonus_square: int = _constant("BonusSquare", 16, 0, 500, 3, "bonus: for each squared ply")
-    bonus_linear: int = _constant("BonusLinear", 56, 0, 5_000, 12, "and for each ply,")
-    largest_bonus: int = _constant("LargestBonus", 1_600, 1, 16_000, 160, "at most")
+    bonus_square: int = _constant("BonusSquare", 20, 0, 500, 3, "bonus: for each squared ply")
+    bonus_linear: int = _constant("BonusLinear", 85, 0, 5_000, 12, "and for each ply,")
+    largest_bonus: int = _constant("LargestBonus", 2_200, 1, 16_000, 160, "at most")
     # Part of +44 +/- 19 Elo (626 games at 25 000 nodes; log, 2026-11-27), as `piece_threat` is.
     eval_bonus: int = _constant(
         "EvalBonus", 8, 0, 1_000, 1, "of a move, for each centipawn that the evaluation rises"
@@ -143,10 +147,13 @@ class Constants:
     )
     # The tables by pieces were part of the +34 +/- 25 above.
     largest_share: int = _constant(
-        "CorrectionShare", 11, 1, 256, 2, "256ths by which corrections move, at most"
+        "CorrectionShare", 9, 1, 256, 2, "256ths by which corrections move, at most"
+    )
+    correction_weight: int = _constant(
+        "CorrectionWeight", 310, 0, 4_096, 24, "256ths that a correction counts"
     )
     largest_correction: int = _constant(
-        "CorrectionLimit", 85, 0, NEVER, 8, "centipawns of each correction, at most; 0: off"
+        "CorrectionLimit", 100, 0, NEVER, 8, "centipawns of each correction, at most; 0: off"
     )
 
     # --- table of positions
@@ -159,7 +166,7 @@ class Constants:
     iteration_share: int = _constant(
         "IterationShare", 55, 1, 1_000, 5, "% of the soft limit after which no iteration begins"
     )
-    # +42 +/- 18 Elo (634 games at 1+0.01; log, 2026-11-28).
+    # +42 +/- 18 Elo (634 games at 1+0.01; log, 2026-11-27).
     doubt_time: int = _constant(
         "DoubtTime", 190, 1, 1_000, 10, "% of it where no node goes into the best move,"
     )

@@ -76,6 +76,7 @@ from kibitz.search.alphabeta.thread import (
     enabled,
     frame_at,
     is_drawn,
+    may_repeat,
     must_stop,
     position_at,
 )
@@ -214,6 +215,7 @@ def null_move_search(
         frame, child = frame_at(thread, ply), position_at(thread, ply + 1)
         surplus = min((adjusted_eval - beta) // thread.null_move_eval_step, thread.null_move_most)
         reduced = thread.null_move_reduction + depth // thread.null_move_depth_step + surplus
+        reduced += frame.improving
         play_null(position_at(thread, ply), child)
         child.rule50 = 0  # nothing from before is repeated
         frame_at(thread, ply + 1).in_check = 0
@@ -427,7 +429,8 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     position, frame = position_at(thread, ply), frame_at(thread, ply)
     in_check = frame.in_check != 0
     # Check extension: a check is answered before the depth ends. Not measured by itself.
-    if in_check and enabled(thread, CHECK_EXTENSION) and ply < EXTENSION_LIMIT * thread.root_depth:
+    short = ply < EXTENSION_LIMIT * thread.root_depth and depth <= thread.check_extension_depth
+    if in_check and enabled(thread, CHECK_EXTENSION) and short:
         depth += 1
     # Quiescence: no score in the middle of an exchange. Not measured by itself.
     if depth <= 0 or ply >= MAX_PLY:
@@ -438,6 +441,8 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     # Draws: one repetition inside the search is enough.
     if is_drawn(thread, position, ply):
         return 0
+    if alpha < 0 and may_repeat(thread, position, ply):
+        alpha = 0
     # Mate distance pruning: no mate from here is shorter than one already found.
     alpha, beta = max(alpha, ply - MATE), min(beta, MATE - ply - 1)
     if alpha >= beta:

@@ -386,7 +386,7 @@ def correction(thread: np.record, position: np.record, ply: int) -> int:
     total = 0
     for slot in _correction_slots(thread, position, ply):
         total += signed(thread.correction_history[slot])
-    return total // CORRECTION_GRAIN
+    return total * thread.correction_weight // (256 * CORRECTION_GRAIN)
 
 
 @kernel

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kibitz.jit.atomics import atomic_add, atomic_load
-from kibitz.jit.bits import signed
+from kibitz.jit.bits import bit, signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import CACHE_LINE, address_of, aligned, one_record, record_at
-from kibitz.position.attacks import EMPTY
-from kibitz.position.moves import MAX_MOVES
+from kibitz.position.attacks import EMPTY, between
+from kibitz.position.moves import MAX_MOVES, destination_of, kind_of, origin_of
 from kibitz.position.outcome import (
     FIFTY_PLIES,
     has_legal_move,
@@ -292,3 +292,27 @@ def is_drawn(thread: np.record, position: np.record, ply: int) -> bool:
     if rule50 >= FIFTY_PLIES:
         return has_legal_move(position) or checkers(position) == EMPTY
     return rule50 >= 4 and search_repetition(thread.keys, count, rule50, key, ply)
+
+
+@kernel
+def may_repeat(thread: np.record, position: np.record, ply: int) -> bool:
+    """Whether a move leads back to the position three plies before, so that a draw is sure.
+
+    The other side has gone and come back; the side to move can take back its last move.
+    """
+    if ply <= 3 or position.rule50 < 3:
+        return False  # the root itself has to come up once more
+    came, own, went = (
+        frame_at(thread, ply - 1),
+        frame_at(thread, ply - 2),
+        frame_at(thread, ply - 3),
+    )
+    for frame in (came, own, went):
+        if frame.continuation_index == NO_CONTINUATION or kind_of(signed(frame.move)) != 0:
+            return False
+    back, out, last = signed(came.move), signed(went.move), signed(own.move)
+    if origin_of(back) != destination_of(out) or destination_of(back) != origin_of(out):
+        return False
+    home, occupied = origin_of(last), position.own | position.their
+    way = between(home, destination_of(last)) | bit(home)
+    return way & occupied == EMPTY
