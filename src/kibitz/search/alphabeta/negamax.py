@@ -441,6 +441,7 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     # Draws: one repetition inside the search is enough.
     if is_drawn(thread, position, ply):
         return 0
+    # Repetition ahead: who can go back to an earlier position has a draw at least.
     if alpha < 0 and may_repeat(thread, position, ply):
         alpha = 0
     # Mate distance pruning: no mate from here is shorter than one already found.
