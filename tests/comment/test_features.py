@@ -103,6 +103,9 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", ["Bf3"]),
     ("attacks_two", "4k3/8/8/n1p5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
     ("outnumbers", "4k3/8/1n6/1p2N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
+    # Another pawn is taken for this one; the pawn that attacks is taken in passing.
+    ("outnumbers", "6k1/1pp3b1/8/2b1n3/2P5/8/3N2B1/1N4K1 b - - 0 1", ["Bd6", "Nc3"]),
+    ("outnumbers", "6k1/1p6/8/P7/2P5/1P6/8/6K1 b - - 0 1", ["b5", "axb6"]),
     # A pawn guards the knight enough; it is not pinned.
     ("presses", "3qk3/6p1/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     ("presses", "2q1k3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),

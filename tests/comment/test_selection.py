@@ -28,7 +28,14 @@ from kibitz.comment.select.contrast import (
     taken,
 )
 from kibitz.comment.select.criticism import with_threat
-from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, plain_threats, ranked
+from kibitz.comment.select.rank import (
+    Memory,
+    as_sure,
+    is_confirmed,
+    kind_of,
+    plain_threats,
+    ranked,
+)
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
@@ -250,6 +257,48 @@ def test_what_a_move_takes_is_named_as_taken() -> None:
     one = scene("4k3/8/8/3p4/8/8/8/3R2K1 w - - 0 1", "Rxd5 Ke7 Kf2 Ke6 Rd1", has=seen(-0.5))
     gains = [outcomes.ComesOut((chess.PAWN,), ()), aftermath.PicksUp(unit("pd5"))]
     assert kinds(tuple(ranked(one, gains, Memory(), "club"))) == ["PicksUp"]
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "told", "sure"),
+    [
+        ("r3k3/8/8/1N6/8/8/8/4K3 w - - 0 1", "Nc7+ Kd7 Nxa8", "1...Kd7 2.Nxa8", True),
+        ("r3k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "Nb5 Ke7 Nc7 Kd6 Nxa8", "1...Ke7 2.Nc7", False),
+    ],
+)
+def test_what_other_answers_may_keep_is_won_in_the_main_line(
+    fen: str, line: str, told: str, sure: bool
+) -> None:
+    wins = outcomes.ComesOut((chess.ROOK,), (), told)
+    assert as_sure(wins, scene(fen, line)) == replace(wins, main=not sure)
+    assert as_sure(replace(wins, back=True), scene(fen, line)) == replace(wins, back=True)
+
+
+@pytest.mark.parametrize(("won", "said"), [((1,), ["ThreatensMate"]), ((5,), ["Wins"])])
+def test_a_threat_of_mate_is_said_before_a_pawn_and_after_a_piece(
+    won: tuple[int, ...], said: list[str]
+) -> None:
+    one = replace(scene(QUIET, "Ra1", has=seen(-0.9)), analysis=always(-0.9))
+    claims = [merit.ThreatensMate(2), merit.Wins(won, ())]
+    one.memo[claims[1]] = True  # as looks confirm it
+    assert kinds(tuple(ranked(one, claims, Memory(), "club"))) == said
+
+
+@pytest.mark.parametrize(("guard", "kept"), [("4b3", False), ("8", True)])
+def test_an_even_trade_picks_nothing_up(guard: str, kept: bool) -> None:
+    one = scene(f"4k3/{guard}/5n2/8/3B4/8/8/4K3 w - - 0 1", "Bxf6 Kd7 Ke2 Kc6 Kd3")
+    assert aftermath.PicksUp(unit("nf6")).is_kept(replace(one, analysis=always(-0.5))) is kept
+
+
+@pytest.mark.parametrize(("queen", "named"), [("c3", True), ("a1", False)])
+def test_what_is_lost_though_it_is_guarded_says_why(queen: str, named: bool) -> None:
+    """The rook that takes back is pinned to the back rank by a mate, or only a rook is traded."""
+    board = chess.Board("5rk1/pp3rpp/1b6/2PRpP2/4P3/7P/5qP1/3R3K b - - 0 1")
+    board.set_piece_at(chess.parse_square(queen), chess.Piece(chess.QUEEN, True))
+    had, has = seen(0.2, "b6c7", "h3h4"), seen(0.8, "d5d8", "f2f4", "d8f8")
+    told = chosen(board.fen(), "Bd8 Rxd8 Qf4 Rxf8+", had, has, always(-0.8))
+    why = [kinds(claim.why) for claim in told.claims if isinstance(claim, fault.Allows)]
+    assert (["Takes", "NotRetaken"] in why) is named
 
 
 def walked(board: chess.Board, plies: int, random: random.Random) -> tuple[chess.Move, ...]:

@@ -66,7 +66,7 @@ class PicksUp(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks take it, too, at each choice, where the move does not do so itself."""
-        if self.target.kind == chess.PAWN and scene.captured == self.target:
+        if scene.captured == self.target:
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < force.LEAST:
                 return False  # it may be made up for at once

@@ -87,12 +87,16 @@ def passed(board: chess.Board) -> chess.Board | None:
 Kinds: TypeAlias = tuple[int, ...]
 CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 MINOR = (chess.KNIGHT, chess.BISHOP)
-EXCHANGES = (chess.BISHOP, chess.PAWN), (chess.KNIGHT, chess.PAWN)  # given for a rook
 
 
 def listed(kinds: Counter[int]) -> tuple[int, ...]:
     """Kinds of pieces, the most valuable first."""
     return tuple(sorted(kinds.elements(), reverse=True))
+
+
+def worth_of(won: Kinds, lost: Kinds) -> int:
+    """Centipawns that are gained where these pieces are won and lost."""
+    return sum(CENTIPAWNS[kind] for kind in won) - sum(CENTIPAWNS[kind] for kind in lost)
 
 
 def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
@@ -114,10 +118,9 @@ def as_minor(kind: int) -> int:
 def is_plain(won: Sequence[int], lost: Sequence[int]) -> bool:
     """Whether few enough pieces were won and lost to name them all in a sentence.
 
-    At most two are won for one, or a rook for a minor piece and a pawn.
+    At most two are won for two.
     """
-    exchange = (*won,) == (chess.ROOK,) and len(lost) == 2 and (*lost,) in EXCHANGES
-    return len(won) <= 2 and (len(lost) <= 1 or exchange)
+    return len(won) <= 2 >= len(lost)
 
 
 def lost_like(lost: Counter[int], kind: int) -> int:

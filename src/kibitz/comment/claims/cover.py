@@ -135,11 +135,12 @@ def not_retaken(scene: Scene) -> list[NotRetaken]:
     goal = chess.BB_SQUARES[scene.landed]
     backs = [*scene.after.generate_legal_captures(to_mask=goal)]
     won = CENTIPAWNS.get(taken.kind, 0) - CENTIPAWNS.get(scene.piece.kind, 0)
-    if not backs or force.loss_on(scene.after, scene.landed) < force.LEAST:
-        return []
     gains = [force.gain(played(scene.after, back)) for back in backs]
-    if any(gain is None or won + gain < force.LEAST for gain in gains):
+    if not backs or any(gain is None or won + gain < force.LEAST for gain in gains):
         return []
+    mated = all(gain is not None and gain > force.SURE_MATE for gain in gains)
+    if not mated and force.loss_on(scene.after, scene.landed) < force.LEAST:
+        return []  # it is taken back in its turn
     back = min(backs, key=lambda move: unit(scene.after, move.from_square).worth)
     then = played(scene.after, back)
     answer = force.best(then)

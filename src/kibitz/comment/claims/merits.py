@@ -482,7 +482,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     Nets: Weights(0.6, 0.65, 0.6),
     Verdict: Weights(0.6, 0.75, 0.8),
     Threatens: Weights(0.75, 0.6, 0.4),
-    ThreatensMate: Weights(0.6, 0.68, 0.66),
+    ThreatensMate: Weights(0.78, 0.91, 0.9),
     Parries: Weights(0.65, 0.5, 0.4),
     OnlyMove: Weights(0.3, 0.5, 0.5),  # what the move does says more
 }

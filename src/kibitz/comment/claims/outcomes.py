@@ -15,7 +15,6 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import (
-    CENTIPAWNS,
     Claim,
     Weights,
     as_minor,
@@ -25,6 +24,7 @@ from kibitz.comment.claims.claim import (
     lost_like,
     passed,
     without_trade,
+    worth_of,
 )
 from kibitz.comment.claims.merits import MateIn, keeps_more
 from kibitz.comment.claims.positional import has_opposite_bishops
@@ -101,7 +101,7 @@ class ComesOut(Claim):
         """Whether long looks at each choice end with it, too, or of pieces with all but a pawn."""
         if self.main:
             return True
-        gain = sum(CENTIPAWNS[k] for k in self.won) - sum(CENTIPAWNS[k] for k in self.lost)
+        gain = worth_of(self.won, self.lost)
         pawn = {*self.won} == {chess.PAWN}
         if scene.captured is not None and pawn and not self.back:
             forced = force.gain(scene.before, scene.move)
@@ -152,7 +152,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
         won, lost = without_trade(listed(theirs - own), listed(own - theirs))
-        worth = sum(CENTIPAWNS[k] for k in won) - sum(CENTIPAWNS[k] for k in lost)
+        worth = worth_of(won, lost)
         own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
         taken = {captured_by(board, move) for board, move in own_moves}
         seen = set(won) <= {piece.kind for piece in taken if piece is not None}

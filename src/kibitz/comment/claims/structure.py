@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Weights
+from kibitz.comment.claims.claim import Weights, passed
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
     SLIDERS,
@@ -183,7 +183,8 @@ LONG_DIAGONALS = {True: (chess.B2, chess.G2), False: (chess.B7, chess.G7)}
 def _is_quiet(scene: Scene) -> bool:
     """Whether a move takes nothing, gives no check and leaves the piece safe."""
     safe = scene.piece.kind == chess.KING or not is_unsafe(scene.after, scene.landed)
-    return safe and scene.captured is None and not scene.after.is_check()
+    passant = scene.reply is not None and scene.after.is_en_passant(scene.reply)
+    return safe and not passant and scene.captured is None and not scene.after.is_check()
 
 
 def _stays(scene: Scene) -> bool:
@@ -247,12 +248,20 @@ def outnumbers(scene: Scene) -> Iterator[Feature]:
         if piece.kind == chess.KING or piece.worth > scene.piece.worth or piece.square in had:
             continue
         new = force.loss_on(board, piece.square) >= force.LEAST and not _is_lost(scene, piece)
+        new = new and _may_win(board, piece)
         if (
             new
             and is_defended(board, piece.square)
             and _bears_on(board, scene.landed, piece.square)
         ):
             yield Feature(outnumbers, scene.mover, (piece,))
+
+
+def _may_win(board: chess.Board, piece: Unit) -> bool:
+    """Whether to take a piece would win something by force if its side passed."""
+    rest = passed(board)
+    takes = [*rest.generate_legal_captures(to_mask=1 << piece.square)] if rest else []
+    return any((force.gain(rest, take) or 0) >= force.LEAST for take in takes if rest)
 
 
 def _is_lost(scene: Scene, piece: Unit) -> bool:

@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, stands
+from kibitz.comment.claims.claim import Claim, Step, stands, worth_of
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -67,7 +67,7 @@ FAINT = (  # the same in all phases
     *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
     "makes_way",
 )
-PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles")  # not the point of a blunder
+PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles", "closes_in")  # nor what costs much
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
@@ -343,7 +343,14 @@ def is_too_small(claim: Claim, scene: Scene) -> bool:
             return True
         case outcomes.ComesOut((chess.PAWN,)) | aftermath.PicksUp(target=Unit(kind=chess.PAWN)):
             return True
-    return False
+    return is_of_a_pawn(claim)
+
+
+def is_of_a_pawn(claim: Claim) -> bool:
+    """Whether a claim is that a pawn is attacked."""
+    if not isinstance(claim, Feature) or claim.name not in ("attacks_loose", "outnumbers"):
+        return False
+    return claim.pieces[0].kind == chess.PAWN
 
 
 def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
@@ -405,8 +412,7 @@ def _pays_by(claim: outcomes.ComesOut | aftermath.PicksUp) -> tuple[int, bool]:
     """Centipawns that a gain is worth; of equals one that says where is worth more."""
     where = isinstance(claim, aftermath.PicksUp)
     won = (claim.target.kind,) if isinstance(claim, aftermath.PicksUp) else claim.won
-    lost = sum(CENTIPAWNS[kind] for kind in claim.lost)
-    return sum(CENTIPAWNS[kind] for kind in won) - lost, where
+    return worth_of(won, claim.lost), where
 
 
 def pays(claim: Claim) -> bool:
@@ -463,8 +469,8 @@ def too_little(scene: Scene) -> set[str]:
     """Kinds of claims that are not what a move is bad for, as it costs much more."""
     if not costs_much(scene):
         return set()
-    kinds = {*FAINT} if phase(scene.before) == "endgame" else {*FAINT, *SLIGHT}
-    return kinds | {*PLACES} if mark_of(scene) is Label.BLUNDER else kinds
+    kinds = {*FAINT, *PLACES}
+    return kinds if phase(scene.before) == "endgame" else kinds | {*SLIGHT}
 
 
 def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:

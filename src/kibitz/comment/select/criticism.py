@@ -48,6 +48,7 @@ from kibitz.comment.select.contrast import (
     is_hard,
     is_loud,
     is_missed,
+    is_of_a_pawn,
     is_shared,
     is_strong,
     is_the_cost,
@@ -104,6 +105,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     causes = fault.faults(scene, tuple(reply))
     if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
         causes.sort(key=_is_bare)  # that it was threatened before says less than what it does
+    causes = [_how_taken(scene, cause) for cause in causes]
     lines = fault.missed(scene, tuple(better))
     if (
         not keen
@@ -172,6 +174,14 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
     if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
         found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
+
+
+def _how_taken(scene: Scene, cause: Claim) -> Claim:
+    """Of something that can be taken though it is guarded, why nothing takes back."""
+    if not isinstance(cause, fault.EnPrise) or not (why := not_retaken(scene.other)):
+        return cause
+    takes = aftermath.Takes(cause.piece)
+    return fault.Allows(cause.reply, (takes, *why)) if takes.proved(scene.other) else cause
 
 
 def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
@@ -304,6 +314,8 @@ def _on_the_board(
     yield from fault.went_back(scene)
     for plies in (0, 2):
         if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
+            if plies and is_of_a_pawn(why[0]):
+                continue  # which explains too little for so late
             yield fault.Allows(answer.reply, why, plies)
     if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
@@ -404,7 +416,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     left_out = {*DEFENDS, *too_little(scene)}
     claims = [claim for claim in claims if not (is_declined(claim) or kind_of(claim) in left_out)]
     chosen = brief([claim for claim in claims if not is_too_small(claim, scene)][:most])
-    if any_solid(chosen):
+    if any_solid(chosen) and not all(map(is_unnamed, chosen)):
         return chosen
     return _and_main(chosen, [c for c in more if not is_too_small(c, scene)], scene.other, most)
 
@@ -416,7 +428,7 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
     how = [
         claim
         for claim in chosen
-        if not (isinstance(claim, GivesUp) or vars(claim).get("line"))
+        if not (isinstance(claim, GivesUp) or is_unnamed(claim) or vars(claim).get("line"))
         and not (isinstance(claim, Feature) and targets & {*claim.pieces})
     ]
     return [*how[: most - len(won)], *won] if won else chosen
@@ -432,7 +444,8 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     claims = [
         claim
         for claim in reasons(instead, level, most, more)
-        if not (is_shared(claim, scene) or is_declined(claim)) and kind_of(claim) not in left_out
+        if not (is_shared(claim, scene) or is_declined(claim) or is_too_small(claim, scene))
+        and kind_of(claim) not in left_out
     ]
     better, avoids = brief(claims), fault.AvoidsLoss()
     if scene.reply:
@@ -446,7 +459,8 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         elif not (parried or any_solid(better)):
             better = [*better, *(claim for claim in fault.meets(scene) if wins_by(claim, scene))]
             better = better[-most:]
-    better = better if any_solid(better) else _and_main(better, more, instead, most)
+    if not any_solid(better) or all(map(is_unnamed, better)):
+        better = _and_main(better, more, instead, most)
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)
     gains = [claim for claim in reply if isinstance(claim, taking)]
     if not better and gains and costs_much(scene) and avoids.proved(instead):

@@ -14,7 +14,7 @@ from kibitz.comment.claims import aftermath, cover, grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, Weights
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, Weights, worth_of
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.ideas import (
@@ -150,7 +150,7 @@ def ranked(
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
     if any(isinstance(claim, aftermath.PicksUp) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not is_unnamed(claim)]
-    claims = _as_it_comes(_without_what_is_taken(claims), scene)
+    claims = _mate_or_gain(_as_it_comes(_without_what_is_taken(claims), scene), scene)
     if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
         claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     weighed = sorted(
@@ -233,6 +233,17 @@ def _as_it_comes(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
     picks = (claim for claim in claims if isinstance(claim, aftermath.PicksUp))
     at_once = any(end == ((claim.target.kind,), ()) and not claim.line for claim in picks)
     return [claim for claim in claims if claim != comes] if at_once else claims
+
+
+def _mate_or_gain(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
+    """The claims without pawns that are won where mate is threatened, or without that threat."""
+    if not any(isinstance(claim, merit.ThreatensMate) for claim in claims):
+        return claims
+    gains = [claim for claim in claims if isinstance(claim, (merit.Wins, merit.Nets))]
+    large = any(claim.won[:1] > (chess.PAWN,) and is_confirmed(claim, scene) for claim in gains)
+    if large:
+        return [claim for claim in claims if not isinstance(claim, merit.ThreatensMate)]
+    return [claim for claim in claims if claim not in gains]
 
 
 def is_unnamed(claim: Claim) -> bool:
@@ -430,8 +441,26 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
     for soft in (False, True):
         claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
         if chosen := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
-            return chosen
+            return [as_sure(claim, scene) for claim in chosen]
     return plain_threats(scene)[:most]
+
+
+def as_sure(claim: Claim, scene: Scene) -> Claim:
+    """A gain of a line that the search of material does not prove, of the main line alone.
+
+    Of more than two pawns it has to prove all but one and a half.
+    """
+    match claim:
+        case outcomes.ComesOut(won, lost, back=False, line=line) if line:
+            worth = worth_of(won, lost) if won else outcomes.LEAST_UNNAMED * 100
+        case aftermath.PicksUp(target, lost, line) if line:
+            worth = worth_of((target.kind,), lost)
+        case _:
+            return claim
+    forced = force.gain(scene.before, scene.move)
+    pawns = worth <= CENTIPAWNS[chess.PAWN] * 2
+    sure = forced is not None and forced >= worth - (outcomes.SPARE if pawns else force.LEAST * 2)
+    return claim if sure else replace(claim, main=True)
 
 
 def plain_threats(scene: Scene) -> list[Claim]:

@@ -73,6 +73,7 @@ from kibitz.search.alphabeta.thread import (
     QUIESCENCE,
     SINGULAR_EXTENSION,
     Context,
+    at_least,
     enabled,
     frame_at,
     is_drawn,
@@ -435,17 +436,14 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     # Quiescence: no score in the middle of an exchange. Not measured by itself.
     if depth <= 0 or ply >= MAX_PLY:
         return quiesce(context, ply, alpha, beta)
-    if must_stop(context):
-        return 0
     frame.pv_length, thread.seldepth = 0, max(thread.seldepth, ply)
     # Draws: one repetition inside the search is enough.
-    if is_drawn(thread, position, ply):
+    if must_stop(context) or is_drawn(thread, position, ply):
         return 0
     # Repetition ahead: who can go back to an earlier position has a draw at least.
-    if alpha < 0 and may_repeat(thread, position, ply):
-        alpha = 0
+    least = 0 if alpha < 0 and may_repeat(thread, position, ply) else -INFINITE
     # Mate distance pruning: no mate from here is shorter than one already found.
-    alpha, beta = max(alpha, ply - MATE), min(beta, MATE - ply - 1)
+    alpha, beta = max(alpha, least, ply - MATE), min(beta, MATE - ply - 1)
     if alpha >= beta:
         return alpha
     is_pv, excluded = beta - alpha > 1, signed(frame.excluded)
@@ -456,7 +454,7 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
     if believed and not is_pv and depth <= thread.expected_depth:
         believed = (cut_node != 0) == (entry_score(entry, ply) >= beta)
     if believed and not is_pv and causes_cutoff(entry, ply, alpha, beta):
-        return entry_score(entry, ply)
+        return max(least, entry_score(entry, ply))
     queue_tablebase_probe(thread, position, depth, entry)
     # Static evaluation: the network's, corrected by what searches of such positions found.
     # Correction by pieces: part of +34 +/- 25 Elo (500 games at 10 000 nodes).
@@ -485,4 +483,5 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut_no
         if thread.stopped or score != NO_SCORE:
             return score
     # (ProbCut and razoring: +3 +/- 59 Elo in 100 games, not kept.)
-    return search_moves(context, ply, depth, alpha, beta, cut_node, adjusted_eval, tt_move)
+    score = search_moves(context, ply, depth, alpha, beta, cut_node, adjusted_eval, tt_move)
+    return at_least(thread, ply, least, score)

@@ -181,7 +181,8 @@ def aspiration_search(context: Context, depth: int, first: int) -> bool:
     if depth >= ASPIRATION_DEPTH and abs(expected) < DECISIVE:
         alpha, beta = expected - window, expected + window
     for index in range(first, thread.root_count):
-        root_at(thread, index).upper_bound = INFINITE
+        if root_at(thread, index).upper_bound > -DECISIVE:  # what is proved to lose stays so
+            root_at(thread, index).upper_bound = INFINITE
     while True:
         for index in range(first, thread.root_count):
             root = root_at(thread, index)
@@ -233,6 +234,7 @@ def _set_root(thread: np.record) -> None:
         root = root_at(thread, index)
         root.move, root.nodes, root.pv_length = moves[index], 0, 0
         root.score = root.previous_score = -INFINITE
+        root.upper_bound = INFINITE
 
 
 @kernel

@@ -197,10 +197,10 @@ class AlphaBeta(BaseSearcher):
             return False
         value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["previous_score"]))))
         standing = Standing(len(worker.roots), 0, 0, proof, 0, int(best["move"]), value)
-        share = self.settings.iteration_share * self._doubt(worker) / 10_000
+        share = self.settings.iteration_share * self.time_for(worker) / 10_000
         return not self.task.timer.is_over(standing, share)
 
-    def _doubt(self, worker: Worker) -> float:
+    def time_for(self, worker: Worker) -> float:
         """Percent of its time that a move is worth: less where most nodes went into the best."""
         nodes = max(1, int(worker.roots["nodes"].sum()))
         sure = int(worker.roots[0]["nodes"]) / nodes

@@ -16,7 +16,14 @@ from kibitz.jit.bits import bit, signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import CACHE_LINE, address_of, aligned, one_record, record_at
 from kibitz.position.attacks import EMPTY, between
-from kibitz.position.moves import MAX_MOVES, destination_of, kind_of, origin_of
+from kibitz.position.moves import (
+    MAX_MOVES,
+    NORMAL,
+    destination_of,
+    encode_move,
+    kind_of,
+    origin_of,
+)
 from kibitz.position.outcome import (
     FIFTY_PLIES,
     has_legal_move,
@@ -108,7 +115,7 @@ ROOT_MOVE = np.dtype(
         ("move", np.uint16),
         ("score", np.int32),  # by the iteration at work; -INFINITE: not better than another
         ("previous_score", np.int32),  # by the iteration before
-        ("upper_bound", np.int32),  # its score is no higher, by this iteration
+        ("upper_bound", np.int32),  # its score is no higher, by this iteration or by a mate
         ("nodes", np.int64),
         ("seldepth", np.int32),
         ("pv_length", np.int32),
@@ -308,7 +315,7 @@ def may_repeat(thread: np.record, position: np.record, ply: int) -> bool:
         frame_at(thread, ply - 3),
     )
     for frame in (came, own, went):
-        if frame.continuation_index == NO_CONTINUATION or kind_of(signed(frame.move)) != 0:
+        if frame.continuation_index == NO_CONTINUATION or kind_of(signed(frame.move)) != NORMAL:
             return False
     back, out, last = signed(came.move), signed(went.move), signed(own.move)
     if origin_of(back) != destination_of(out) or destination_of(back) != origin_of(out):
@@ -316,3 +323,14 @@ def may_repeat(thread: np.record, position: np.record, ply: int) -> bool:
     home, occupied = origin_of(last), position.own | position.their
     way = between(home, destination_of(last)) | bit(home)
     return way & occupied == EMPTY
+
+
+@kernel
+def at_least(thread: np.record, ply: int, least: int, score: int) -> int:
+    """A score, or a draw if `least` is one: the own last move is taken back then."""
+    if score > least:
+        return score
+    frame, last = frame_at(thread, ply), signed(frame_at(thread, ply - 2).move)
+    frame.pv[0] = encode_move(destination_of(last), origin_of(last), NORMAL)
+    frame.pv_length = 1
+    return least

@@ -11,6 +11,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "ComesOut.exchange.line": ("wins the exchange: {line}",),
     "ComesOut.main.line": ("wins {won} in the main line: {line}",),
     "ComesOut.main.for.line": ("wins {won} for {lost} in the main line: {line}",),
+    "ComesOut.main.some.line": ("wins material in the main line: {line}",),
     "ComesOut.main.exchange.line": ("wins the exchange in the main line: {line}",),
     "ComesOut.back": ("wins back {won} in the line that follows",),
     "ComesOut.back.line": ("wins back {won}: {line}",),
@@ -69,7 +70,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "leaves {mover} with a passed pawn on {square}: {line}",
         "gives {mover} a passed pawn on {square}: {line}",
     ),
-    "Invades": ("brings a rook to {square} in the line that follows",),
+    "Invades": ("brings the rook to {square}",),
     "Invades.line": ("brings a rook to {square}: {line}",),
     "Settles.line": (
         "brings a knight to {square}, where no pawn can drive it away: {line}",

@@ -46,7 +46,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{other} now mates in {moves}, with {reply} first.",
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
-    "LosesEnding": ("The pawn ending is lost: {line}.", "This loses the pawn ending: {line}."),
+    "LosesEnding": (
+        "The pawn ending is lost: {line}.",
+        "This goes into a lost pawn ending: {line}.",
+    ),
     "EarlyQueen": (
         "The queen comes out early, before knights and bishops.",
         "This brings the queen out before the knights and bishops.",

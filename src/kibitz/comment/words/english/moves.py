@@ -70,8 +70,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "GivesUp.offered": ("offers {gift}, which {later} wins back if it is taken",),
     "GivesUp.castling": ("sacrifices {gift} to keep {other}'s king from castling",),
     "GivesUp.king": ("sacrifices {gift} to drive the king to {square}",),
-    "GivesUp.winning": ("sacrifices {gift} and is winning all the same",),
-    "GivesUp.better": ("sacrifices {gift} and is better all the same",),
+    "GivesUp.winning": ("sacrifices {gift}, winning all the same",),
+    "GivesUp.better": ("sacrifices {gift}, standing better all the same",),
     "GivesUp.level": ("sacrifices {gift} and has enough for it",),
     "Mates": ("is mate", "mates", "is checkmate"),
     "Mates.guarded": (
@@ -103,13 +103,11 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Threatens.loose": (
         "threatens {step}: nothing guards {target}",
         "threatens {step}, as nothing guards {target}",
-        "sets up {step}, with nothing to guard {target}",
         "makes {step} a threat, since nothing guards {target}",
-        "has the threat of {step}, with nothing to guard {target}",
         "creates the threat of {step}: nothing guards {target}",
         "carries the threat of {step}, for nothing guards {target}",
     ),
-    "Threatens.hits": ("attacks {target} with the {taker}", "hits {target} with the {taker}"),
+    "Threatens.hits": ("attacks {target}", "hits {target}"),
     "Threatens.more": (
         "threatens {step}: {target} is worth more than the {taker}",
         "threatens {step}, as {target} is worth more than the {taker} that takes it",

@@ -146,7 +146,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "macht {step} zur Drohung, weil {target:der} ungedeckt ist",
         "enthält die Drohung {step}: {target:Den} deckt nichts",
     ),
-    "Threatens.hits": ("greift {target:den} mit {taker:dem} an",),
+    "Threatens.hits": ("greift {target:den} an",),
     "Threatens.more": (
         "droht {step}: {target:Der} ist mehr wert als {taker:der}",
         "droht {step}, da {target:der} mehr wert ist als {taker:der}",
