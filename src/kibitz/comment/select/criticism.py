@@ -428,7 +428,7 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
     how = [
         claim
         for claim in chosen
-        if not (isinstance(claim, GivesUp) or is_unnamed(claim) or vars(claim).get("line"))
+        if not (isinstance(claim, UNTOLD) or is_unnamed(claim) or vars(claim).get("line"))
         and not (isinstance(claim, Feature) and targets & {*claim.pieces})
     ]
     return [*how[: most - len(won)], *won] if won else chosen
@@ -470,4 +470,5 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
 
 
 ATTACKS = (*FORCING, "strikes")
+UNTOLD = (GivesUp, fault.Prevents, fault.Meets)  # beside what is won in a line, which shows it
 ANSWERS = (fault.Allows, fault.Overlooks)
