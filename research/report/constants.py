@@ -30,17 +30,21 @@ app = App(name="report.constants", help="Tests behind constants.", result_action
 
 
 class Tested(NamedTuple):
-    """A test of one value of a constant against another; Elo is that of the default."""
+    """A test of one value of a constant against another; Elo is that of the default.
 
-    patch: int
+    Where the default has become a third value since, it is that of the patch, `by` which it is.
+    """
+
+    patch: int | None  # None: what was the default then
     base: int | None
     beside: tuple[str, ...]  # other constants that were changed with it
-    against: int | None  # the value that is not the default; None: what was the default then
+    against: int | None  # the value that is not the default
     elo: str
     llr: float
     games: int
     accepted: str | None
     file: str
+    by: int | None = None
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -48,6 +52,7 @@ class Tested(NamedTuple):
         many = len(self.beside) > MOST_NAMED
         beside = (f"{len(self.beside)} others",) if many else self.beside
         value = "what was usual" if self.against is None else str(self.against)
+        value += "" if self.by is None else f" by {self.by}"
         against = " ".join((value, *(f"with {name}" for name in beside)))
         outcome = "undecided" if self.accepted is None else f"{self.accepted} accepted"
         return against, self.elo, f"{self.llr:.2f}, {outcome}", self.games, self.file
@@ -63,10 +68,12 @@ def tested(option: Option, folder: Path) -> Iterator[Tested]:
             continue
         (pair,), sprt = result["pairs"], result["sprt"]
         ends = pair["by_pairs"]
-        tried, kept = (one.get(option.name, option.default) for one in (patch, base))
-        adopted = tried == option.default  # the patch has become the default
-        if adopted and option.name not in base:
-            kept = None  # its default was another one then
+        tried, kept = (_value(one, option) for one in result["players"])
+        # What no side says was the default then: today's, unless the other side has that.
+        tried = option.default if tried is None and kept != option.default else tried
+        kept = option.default if kept is None and tried != option.default else kept
+        gone = option.default not in (tried, kept)
+        adopted = tried == option.default or gone  # the patch has become the default
         sign, keys = (1, ("elo", "low", "high")) if adopted else (-1, ("elo", "high", "low"))
         elo, low, high = (None if ends[key] is None else sign * ends[key] for key in keys)
         yield Tested(
@@ -79,7 +86,15 @@ def tested(option: Option, folder: Path) -> Iterator[Tested]:
             games=result["games"],
             accepted=sprt["accepted"],
             file=file.stem,
+            by=tried if gone else None,
         )
+
+
+def _value(player: Mapping[str, Any], option: Option) -> int | None:
+    """What a player had: as its command says, else as its settings do; None: what was usual."""
+    said = dict(part.split("=", 1) for part in player["player"].split(",") if "=" in part)
+    value = said.get(option.uci, (player.get("settings") or {}).get(option.name))
+    return None if value is None else int(value)
 
 
 def _result(file: Path) -> Mapping[str, Any]:

@@ -53,12 +53,17 @@ def test_the_elo_is_that_of_the_default_whichever_side_had_it(
     for name, players in (("now", filed["players"]), ("before", filed["players"][::-1])):
         (tmp_path / f"{name}.json").write_text(json.dumps(filed | {"players": players}))
     assert carry_out(app, ["--folder", str(tmp_path)]) == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if "FutilityBase" in line]
-    before, now = (row.split() for row in rows)
-    assert before[:6] == ["FutilityBase", "65", "90", "with", "18", "others"]
+    lines = capsys.readouterr().out.splitlines()
+    before, now = (row.split() for row in lines if "SeeQuietMargin" in row)
+    assert before[:6] == ["SeeQuietMargin", "19", "25", "with", "18", "others"]
     assert now[:6] == before[:6]
     assert (now[6][0], before[6][0]) == ("+", "-")
     assert float(now[6]) == pytest.approx(elo, abs=0.06)
+    # Of a number that has become a third one since, it is the patch's.
+    before, now = (row.split()[2:9] for row in lines if "FutilityBase" in row)
+    assert before[:3] == ["65", "by", "90"]
+    assert now[:3] == ["90", "by", "65"]
+    assert (now[6][0], before[6][0]) == ("+", "+")
 
 
 def test_a_file_that_is_no_test_is_named(

@@ -112,7 +112,7 @@ def test_games_are_legal_and_what_is_learnt_is_what_is_said(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     seen: Counter[str] = Counter()
-    for content in played(tmp_path / "games", 24, **changes).values():
+    for content in played(tmp_path / "games", 40, **changes).values():
         for board, plies, result, end in games_of(content):
             assert board.is_valid()
             seen[end] += 1
