@@ -989,6 +989,17 @@ def only_pawns(at: At, text: str) -> bool:
     return at.after.is_capture(board.peek()) and board.occupied == board.pawns | board.kings
 
 
+def kept_by(at: At, text: str) -> bool:
+    """The move takes what is named; it may be taken back so, and answered so."""
+    (kind, square), moves = units(text)[0], re.findall(rf"{MOVE}", text)
+    there = at.before.piece_at(square or 0) == chess.Piece(kind, not at.mover)
+    board = at.after.copy()
+    for one in moves:
+        board.push_san(one.rpartition(".")[2])
+    back = board.move_stack[-2].to_square == at.move.to_square
+    return there and at.before.is_capture(at.move) and back
+
+
 def got_through(at: At, text: str) -> bool:
     """A pawn of the mover stands there after the line."""
     there = chess.parse_square(re.findall(r"through to (\w\d)", text)[0])
@@ -1294,6 +1305,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
     ("back in a line", r"gets (?:it )?back|regains it", regained),
     ("undermined", "undermines", undermined),
+    ("kept by", r"takes the [^:]*, and \d\S+ fails to \d", kept_by),
     ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
     ("pawn ending", r"pawn ending", only_pawns),
     (

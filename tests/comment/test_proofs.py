@@ -99,6 +99,10 @@ ROOK = "8/8/4k3/8/8/n7/8/R3K3 w - - 0 1"
 FORKS, BARE = "r3k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "r4rk1/5pp1/7p/8/8/3BB3/3Q1PPP/6K1 w - - 0 1"
 PERPETUAL, RIGHTS = "7k/5Q2/8/8/8/8/1q6/7K w - - 0 1", "r3k2r/8/8/8/8/8/4Q3/4K2R w kq - 0 1"
 MATED = seen_by(lambda _board, _times: seen(-1.0, mate=-7))
+OPERA = "rn2kb1r/p3qppp/2p2n2/1p2p1B1/2B1P3/1QN5/PPP2PPP/R3K2R w KQkq - 0 1"
+BACK = seen_by(
+    lambda board, _times: seen(0.6, *(["c4b5"] if str(board.piece_at(chess.B5)) == "p" else []))
+)
 QUIET, SCHOLAR = "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1"
 SMOTHERS, WON = "Qb8+ Nxb8 Rd8#", seen(-0.9)
 GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
@@ -484,6 +488,15 @@ CASES: list[Figures] = [
         [
             scene(SHOT.replace("1p3p1n", "1p5n").replace("nb1pp", "nbppp"), "Bxh6 O-O"),
             scene(SHOT, "Bxh6 gxh6"),
+        ],
+    ),
+    # The look after the recapture sees it lose, or the line takes back.
+    (
+        cover.Held(unit("pb5"), step("c6b5"), step("c4b5")),
+        replace(scene(OPERA, "Nxb5 Qb4+ Qxb4 Bxb4+ c3", seen(0.5, "c3b5")), analysis=BACK),
+        [
+            replace(scene(OPERA, "Nxb5 Qb4+ Qxb4 Bxb4+ c3", seen(0.9, "c3b5")), analysis=BACK),
+            replace(scene(OPERA, "Nxb5 cxb5 Bxb5+", seen(0.5, "c3b5")), analysis=BACK),
         ],
     ),
     # A pawn guards the knight besides, or what is attacked is no guard.

@@ -1,7 +1,8 @@
 """Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade.
 
 They say why something falls in the refutation, at once or a move or two later, or how its pawns
-and heavy pieces get through; why nothing takes back; what the better move guards, and which guard
+and heavy pieces get through; why nothing takes back, by the search of
+material or by long looks; what the better move guards, and which guard
 a pawn attacks.
 """
 
@@ -14,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     Claim,
@@ -145,6 +147,38 @@ def not_retaken(scene: Scene) -> list[NotRetaken]:
     then = played(scene.after, back)
     answer = force.best(then)
     return [NotRetaken(step(scene.after, back), step(then, answer))] if answer else []
+
+
+@dataclass(frozen=True)
+class Held(Claim):
+    """What has taken something may be taken back, which long looks show to be no better."""
+
+    target: Unit
+    back: Step
+    answer: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """So it is of each way to take back; the line has none and ends with more for the mover."""
+        own = self.target, self.back.move, self.answer.move
+        return own in [(one.target, one.back.move, one.answer.move) for one in held(scene)]
+
+
+def held(scene: Scene) -> list[Held]:
+    """What a move takes and keeps by an answer that only a search sees, with the cheapest taker."""
+    taken, value, goal = scene.captured, scene.value, chess.BB_SQUARES[scene.landed]
+    backs = [*scene.after.generate_legal_captures(to_mask=goal)]
+    if taken is None or value is None or not backs or scene.takes_back:
+        return []
+    gains = balance(scene.calm_boards[-1], scene.mover) > balance(scene.before, scene.mover)
+    if not gains or scene.reply in backs or not_retaken(scene):
+        return []
+    looks = [scene.analysis.deeper(played(scene.after, back), LAST_LOOK) for back in backs]
+    if not all(look and look.line and look.value >= value - AS_GOOD for look in looks):
+        return []
+    pairs = zip(backs, looks, strict=True)
+    back, look = min(pairs, key=lambda pair: unit(scene.after, pair[0].from_square).worth)
+    then = played(scene.after, back)
+    return [Held(taken, step(scene.after, back), step(then, look.line[0]))] if look else []
 
 
 @dataclass(frozen=True)
