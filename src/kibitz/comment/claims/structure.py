@@ -260,8 +260,10 @@ def outnumbers(scene: Scene) -> Iterator[Feature]:
 def _may_win(board: chess.Board, piece: Unit) -> bool:
     """Whether to take a piece would win something by force if its side passed."""
     rest = passed(board)
-    takes = [*rest.generate_legal_captures(to_mask=1 << piece.square)] if rest else []
-    return any((force.gain(rest, take) or 0) >= force.LEAST for take in takes if rest)
+    if rest is None:
+        return False
+    takes = rest.generate_legal_captures(to_mask=chess.BB_SQUARES[piece.square])
+    return any((force.gain(rest, take) or 0) >= force.LEAST for take in takes)
 
 
 def _is_lost(scene: Scene, piece: Unit) -> bool:

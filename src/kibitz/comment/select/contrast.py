@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import chess
 
@@ -14,7 +13,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, stands, worth_of
+from kibitz.comment.claims.claim import Claim, Step, stands
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -33,7 +32,7 @@ from kibitz.comment.facts import (
     played,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
-from kibitz.comment.select.rank import is_confirmed, is_lasting, is_unnamed, kind_of
+from kibitz.comment.select.rank import is_lasting, kind_of
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
@@ -394,25 +393,6 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         soon = line.course_boards[: SOON + 1][-1]
         gains = balance(soon, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
-
-
-def in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
-    """The largest gain in a line that is not sure, said of its main line alone, if it is named."""
-    unsure = [
-        replace(claim, main=True)
-        for claim in claims
-        if isinstance(claim, (outcomes.ComesOut, aftermath.PicksUp))
-        and claim.line
-        and not (is_unnamed(claim) or getattr(claim, "back", False) or is_confirmed(claim, line))
-    ]
-    return sorted(unsure, key=_pays_by, reverse=True)[:1]
-
-
-def _pays_by(claim: outcomes.ComesOut | aftermath.PicksUp) -> tuple[int, bool]:
-    """Centipawns that a gain is worth; of equals one that says where is worth more."""
-    where = isinstance(claim, aftermath.PicksUp)
-    won = (claim.target.kind,) if isinstance(claim, aftermath.PicksUp) else claim.won
-    return worth_of(won, claim.lost), where
 
 
 def pays(claim: Claim) -> bool:

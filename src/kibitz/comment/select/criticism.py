@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import chess
@@ -39,7 +40,6 @@ from kibitz.comment.select.contrast import (
     ends_apart,
     explains,
     falls_too,
-    in_main_line,
     is_ahead_soon,
     is_by_product,
     is_chaff,
@@ -67,7 +67,9 @@ from kibitz.comment.select.contrast import (
 )
 from kibitz.comment.select.rank import (
     Level,
+    gain_of,
     is_confirmed,
+    is_gain,
     is_lasting,
     is_unnamed,
     kind_of,
@@ -427,7 +429,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
 
 def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int) -> list[Claim]:
     """Reasons, and what is won in the main line, though other answers may lose less."""
-    won = in_main_line(more, line)
+    won = _in_main_line(more, line)
     targets = {getattr(claim, "target", None) for claim in won}
     how = [
         claim
@@ -436,6 +438,21 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
         and not (isinstance(claim, Feature) and targets & {*claim.pieces})
     ]
     return [*how[: most - len(won)], *won] if won else chosen
+
+
+def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
+    """The largest gain in a line that is not sure, said of its main line alone, if it is named.
+
+    Of equal ones it is that which says where.
+    """
+    gains = [claim for claim in claims if is_gain(claim)]
+    unsure = [
+        replace(claim, main=True)
+        for claim in gains
+        if not (is_unnamed(claim) or is_confirmed(claim, line))
+    ]
+    unsure.sort(key=lambda claim: (gain_of(claim), isinstance(claim, aftermath.PicksUp)))
+    return unsure[-1:]
 
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:

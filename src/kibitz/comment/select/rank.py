@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import chess
 
@@ -445,21 +445,35 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
     return plain_threats(scene)[:most]
 
 
+Gain: TypeAlias = outcomes.ComesOut | aftermath.PicksUp
+
+
+def is_gain(claim: Claim) -> TypeGuard[Gain]:
+    """Whether a claim is of what a later move of a line wins, and not only wins back."""
+    match claim:
+        case outcomes.ComesOut(back=False, line=line) | aftermath.PicksUp(line=line):
+            return bool(line)
+    return False
+
+
+def gain_of(claim: Gain) -> int:
+    """Centipawns that a gain is worth, at least where it is not named."""
+    if isinstance(claim, aftermath.PicksUp):
+        return worth_of((claim.target.kind,), claim.lost)
+    pawns = outcomes.LEAST_UNNAMED * CENTIPAWNS[chess.PAWN]
+    return worth_of(claim.won, claim.lost) if claim.won else pawns
+
+
 def as_sure(claim: Claim, scene: Scene) -> Claim:
     """A gain of a line that the search of material does not prove, of the main line alone.
 
     Of more than two pawns it has to prove all but one and a half.
     """
-    match claim:
-        case outcomes.ComesOut(won, lost, back=False, line=line) if line:
-            worth = worth_of(won, lost) if won else outcomes.LEAST_UNNAMED * 100
-        case aftermath.PicksUp(target, lost, line) if line:
-            worth = worth_of((target.kind,), lost)
-        case _:
-            return claim
-    forced = force.gain(scene.before, scene.move)
-    pawns = worth <= CENTIPAWNS[chess.PAWN] * 2
-    sure = forced is not None and forced >= worth - (outcomes.SPARE if pawns else force.LEAST * 2)
+    if not is_gain(claim):
+        return claim
+    forced, worth = force.gain(scene.before, scene.move), gain_of(claim)
+    slack = outcomes.SPARE if worth <= 2 * CENTIPAWNS[chess.PAWN] else 2 * force.LEAST
+    sure = forced is not None and forced >= worth - slack
     return claim if sure else replace(claim, main=True)
 
 
