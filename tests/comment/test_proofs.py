@@ -492,7 +492,7 @@ CASES: list[Figures] = [
     ),
     # The look after the recapture sees it lose, or the line takes back.
     (
-        cover.Held(unit("pb5"), step("c6b5"), step("c4b5")),
+        cover.RetakingFails(unit("pb5"), step("c6b5"), step("c4b5")),
         replace(scene(OPERA, "Nxb5 Qb4+ Qxb4 Bxb4+ c3", seen(0.5, "c3b5")), analysis=BACK),
         [
             replace(scene(OPERA, "Nxb5 Qb4+ Qxb4 Bxb4+ c3", seen(0.9, "c3b5")), analysis=BACK),

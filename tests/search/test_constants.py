@@ -71,8 +71,9 @@ def test_each_changes_the_search() -> None:
     for name in NAMES:
         option = option_of(name)
         assert option.low is not None
+        assert option.high is not None
         changed = []
-        for value in (option.low, min(option.high or 0, option.default + 4 * option.step)):
+        for value in (option.low, min(option.high, option.default + 4 * option.step)):
             with AlphaBeta(EVALUATOR, SMALL.with_(**{name: int(value)})) as search:
                 changed.append(nodes_of(search) != usual)
         assert any(changed) == (name not in OF_CLOCKS), name

@@ -1,9 +1,8 @@
 """Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade.
 
 They say why something falls in the refutation, at once or a move or two later, or how its pawns
-and heavy pieces get through; why nothing takes back, by the search of
-material or by long looks; what the better move guards, and which guard
-a pawn attacks.
+and heavy pieces get through; why nothing takes back, by the search of material or by long looks;
+what the better move guards, and which guard a pawn attacks.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ def not_retaken(scene: Scene) -> list[NotRetaken]:
 
 
 @dataclass(frozen=True)
-class Held(Claim):
+class RetakingFails(Claim):
     """What has taken something may be taken back, which long looks show to be no better."""
 
     target: Unit
@@ -160,10 +159,12 @@ class Held(Claim):
     def proved(self, scene: Scene) -> bool:
         """So it is of each way to take back; the line has none and ends with more for the mover."""
         own = self.target, self.back.move, self.answer.move
-        return own in [(one.target, one.back.move, one.answer.move) for one in held(scene)]
+        return own in [
+            (one.target, one.back.move, one.answer.move) for one in retaking_fails(scene)
+        ]
 
 
-def held(scene: Scene) -> list[Held]:
+def retaking_fails(scene: Scene) -> list[RetakingFails]:
     """What a move takes and keeps by an answer that only a search sees, with the cheapest taker."""
     taken, value, goal = scene.captured, scene.value, chess.BB_SQUARES[scene.landed]
     backs = [*scene.after.generate_legal_captures(to_mask=goal)]
@@ -178,7 +179,9 @@ def held(scene: Scene) -> list[Held]:
     pairs = zip(backs, looks, strict=True)
     back, look = min(pairs, key=lambda pair: unit(scene.after, pair[0].from_square).worth)
     then = played(scene.after, back)
-    return [Held(taken, step(scene.after, back), step(then, look.line[0]))] if look else []
+    assert look is not None
+    answer = step(then, look.line[0])
+    return [RetakingFails(taken, step(scene.after, back), answer)]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.claims.cover import Covers, held, let_through, not_retaken, uncovered
+from kibitz.comment.claims.cover import Covers, let_through, not_retaken, retaking_fails, uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
@@ -307,13 +307,13 @@ def _on_the_board(
     theirs = [*moves_of(scene.instead.other)] if best and scene.instead.reply else []
     if answer and (why := taken(scene.other, scene)):
         yield fault.Allows(answer.reply, (*why, *_besides(scene.other, theirs)))
-    if answer and (kept := held(scene.other)) and not falls_too(kept[0].target, scene):
+    if answer and (kept := retaking_fails(scene.other)) and not falls_too(kept[0].target, scene):
         yield fault.Allows(answer.reply, (*kept,))
     if best is None or best.why:
         return
     if why := taken(scene.instead, scene):
         yield fault.Better(best.step, (*why, *_besides(scene.instead, [])))
-    if kept := held(scene.instead):
+    if kept := retaking_fails(scene.instead):
         yield fault.Better(best.step, (*kept,))
     if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)

@@ -125,7 +125,7 @@ def _outcome_key(claim: Claim) -> str:
 def _why_threatened(scene: Scene, step: Step, target: Unit) -> str:
     """What makes a threat one: nothing guards the target, or it is worth more than the taker.
 
-    That is told in short of a piece that has just moved.
+    A piece that has just moved and attacks what is worth more has a key of its own (".hits").
     """
     board = scene.after
     taker = board.piece_type_at(step.move.from_square)

@@ -57,8 +57,8 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
 LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
-TURNS = 6  # of a game, at most, that are told
-NEARLY = 0.7  # of the greatest loss, from which an earlier mistake decides as well
+TURNS = 6  # turning points that a story tells, at most
+NEARLY = 0.7  # share of the greatest loss that makes an earlier mistake the decisive one
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 

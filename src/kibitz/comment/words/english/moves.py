@@ -337,7 +337,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("opens the {file}-file against the king in the centre",),
     "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
-    "Held": ("takes {target}, and {back} fails to {answer}",),
+    "RetakingFails": ("takes {target}, and {back} fails to {answer}",),
     "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),
     "Undermines": (
         "undermines {guard}, which guards {target}",
