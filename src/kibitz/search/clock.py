@@ -9,6 +9,7 @@ tests check without waiting.
 from __future__ import annotations
 
 import enum
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -249,13 +250,13 @@ class Timer:
             return 0.0
         return min(1.0, self.elapsed_ms / self.budget.soft)
 
-    def is_late(self, share: float) -> bool:
-        """Whether that share of the soft limit, or the hard limit, is reached; samples nothing."""
+    def left_ms(self, share: float) -> float:
+        """Milliseconds to that share of the soft limit, or to the hard one; samples nothing."""
         plan, elapsed = self.budget, self.elapsed_ms
         if plan is None:
-            return False
+            return math.inf
         limit = plan.hard if plan.exact else share * soft_limit(plan, self._unrest)
-        return elapsed >= min(plan.hard, limit)
+        return min(plan.hard, limit) - elapsed
 
     def is_over(self, standing: Standing, share: float = 1.0) -> bool:
         """Whether to stop now, given how the root stands; see `verdict`."""

@@ -38,7 +38,8 @@ from kibitz.search.report import Report, SearchedMove, Totals, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 LEAST_DOUBT = 10.0  # % of the usual time that any move gets
-POLL_SECONDS = 0.002  # between two looks at the clock
+LEAST_PAUSE, MOST_PAUSE = 2.0, 10.0  # ms between two looks at the clock
+PAUSE_SHARE = 0.05  # of the time so far
 
 
 def proof_of(score: int) -> int:
@@ -173,7 +174,7 @@ class AlphaBeta(BaseSearcher):
 
     def attend(self) -> None:
         """Wait a little; then answer questions and report an iteration that has ended."""
-        if self._news.wait(POLL_SECONDS):
+        if self._news.wait(self._pause_ms / 1000.0):
             self._news.clear()
             self._untold = True
         if self.tables.pieces:
@@ -181,9 +182,21 @@ class AlphaBeta(BaseSearcher):
         if self.workers[0].depth:
             self._untold = not self.tell(changed=self._untold) and self._untold
 
+    @property
+    def _pause_ms(self) -> float:
+        """Until the next look at the clock, or the end of the time: each look costs the search."""
+        if self.tables.pieces:
+            return LEAST_PAUSE  # questions to tables are waiting
+        usual = PAUSE_SHARE * self.task.timer.since_go_ms
+        return max(0.1, min(max(LEAST_PAUSE, usual), MOST_PAUSE, self._left_ms))
+
+    @property
+    def _left_ms(self) -> float:
+        return self.task.timer.left_ms(self.settings.abort_share / 100)
+
     def is_late(self) -> bool:
         """Whether even an iteration that has begun is to be given up."""
-        return self.task.timer.is_late(self.settings.abort_share / 100)
+        return self._left_ms <= 0.0
 
     def _goes_on(self, worker: Worker) -> bool:
         """Whether another iteration is worth its time; on the worker's thread."""
