@@ -72,8 +72,10 @@ class Effort:
 
         Time is the user's, and is not multiplied again.
         """
-        nodes = self.again.nodes
-        return self.again if nodes is None else Limits(nodes=max(nodes, times * DEEP))
+        nodes = self.limits.nodes
+        if nodes is None:
+            return self.again
+        return Limits(nodes=times * max(AGAIN * nodes // LAST_LOOK, DEEP))
 
     @property
     def table(self) -> int:
@@ -245,9 +247,8 @@ def evaluations_along(
 
     wrong: set[int] = set()  # such looks that the next move has shown to be wrong
     while new := _labelled(views, moves) - tested:  # one correction may bring about another
-        times = {ply: 1 if ply in new else LAST_LOOK for ply in _with_next(new)}  # the refutation
-        plies = times.keys() - looked - settled
-        deeper = {ply: effort.deep(times[ply]) for ply in sorted(plies)}
+        plies = {*_with_next(new)} - looked - settled
+        deeper = dict.fromkeys(sorted(plies), effort.deep(LAST_LOOK))
         _look(views, boards, deeper, searches)
         looked |= {*deeper}
         _look_back(views, moves, settled)

@@ -85,7 +85,7 @@ class Wins(Claim):
 
         Where something is named that they cost, no more may fall for it than is told.
         """
-        line = scene.analysis.expected(scene.after)
+        line = scene.analysis.expected(scene.after, LAST_LOOK)
         end = None if line is None else played(scene.after, *line)
         theirs, own = (
             None if end is None else gone(scene.start, end, white)

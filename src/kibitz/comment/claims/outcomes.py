@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import chess
 
@@ -164,12 +165,14 @@ def outcome(scene: Scene) -> list[ComesOut]:
 def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """What is won after a move of the mover and its answer, and kept to the end but for a pawn.
 
-    With the plies of that move, and of the position in which it is counted.
+    With the plies of that move, and of the position in which it is counted. What is taken back at
+    once was not lost.
     """
     for plies in range(1, min(FAR + 1, len(gains)), 2):
         gain, end = min((gain, at) for at, gain in enumerate(gains[plies : plies + 2], start=plies))
         far = gain >= FAR_GAIN
-        if min(gains[end:]) >= gain - far and plies <= (FAR if far else SHOWN):
+        lasting = map(max, pairwise([*gains[end:], gains[-1]]))
+        if min(lasting) >= gain - far and plies <= (FAR if far else SHOWN):
             yield gain, plies, end
 
 
