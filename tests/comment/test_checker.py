@@ -111,6 +111,7 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This guards the pawn on e4.", "covers"),
         ("This meets 5...Kxf7 with 6.Bc4.", "meets"),
         ("This meets 5...Qxg2 with 6.Rf1.", ""),
+        ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
         ("The knight on f7 no longer blocks the pawn on g7.", "blockade"),
         ("The f-file beside White's own king is open now.", "own king"),
         ("The pawn on d2 is pinned and cannot take back on g2.", "pinned guard"),

@@ -13,6 +13,7 @@ import chess
 import pytest
 
 from kibitz.comment import claims
+from kibitz.comment.analysis import Analysis
 from kibitz.comment.claims import aftermath, cover, grades, ideas, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -103,6 +104,17 @@ OPERA = "rn2kb1r/p3qppp/2p2n2/1p2p1B1/2B1P3/1QN5/PPP2PPP/R3K2R w KQkq - 0 1"
 BACK = seen_by(
     lambda board, _times: seen(0.6, *(["c4b5"] if str(board.piece_at(chess.B5)) == "p" else []))
 )
+
+
+def where_legal(move: str, value: float = 0.0) -> Analysis:
+    """An analysis whose looks expect a move, and nothing where it is not possible."""
+    return seen_by(
+        lambda board, _: seen(
+            value, *([move] if chess.Move.from_uci(move) in board.legal_moves else [])
+        )
+    )
+
+
 QUIET, SCHOLAR = "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1"
 SMOTHERS, WON = "Qb8+ Nxb8 Rd8#", seen(-0.9)
 GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
@@ -191,7 +203,7 @@ CASES: list[Figures] = [
         scene(DISCOVERS, "Nf6+"),
         [scene(DISCOVERS, "Ng5+")],
     ),
-    # It stays out; it takes back; a check is met; it is the endgame.
+    # It stays out; it takes back; a check is met; it is the endgame; it need not go back.
     (
         fault.GoesBack(unit("Nc3"), "2...d6 3.Nc3"),
         scene(OUT_AND_BACK, "Nb5 d6 Nc3"),
@@ -199,6 +211,7 @@ CASES: list[Figures] = [
             scene(OUT_AND_BACK, "Nb5 d6 Nf3"),
             scene(OUT_AND_BACK.replace("5n2/8/3", "8/8/n2"), "Nb5 Nc3 Nxc3"),
             scene("6k1/5ppp/8/8/8/2N5/5PPP/6K1 w - - 0 2", "Nb5 f6 Nc3"),
+            replace(scene(OUT_AND_BACK, "Nb5 d6 Nc3"), analysis=where_legal("e2e3")),
         ],
     ),
     # It had to go; it took something on its way; another piece comes back.
@@ -522,7 +535,7 @@ CASES: list[Figures] = [
     ),
     # The long look has another answer, or sees the reply gain something.
     (
-        fault.Meets(step("e8d7"), step("a2d2")),
+        outlook.Meets(step("e8d7"), step("a2d2")),
         replace(scene(QUIET, "Ra1", seen(0.2)), analysis=seen_by(lambda *_: seen(0.3, "a2d2"))),
         [
             replace(scene(QUIET, "Ra1", seen(0.2)), analysis=seen_by(lambda *_: seen(0.3, "a2a1"))),
@@ -1162,6 +1175,23 @@ def test_a_king_on_the_last_ranks_has_no_shelter() -> None:
         board.set_piece_at(square, chess.Piece(chess.KING, True))
         board.set_piece_at(square ^ 56, chess.Piece(chess.KING, False))
         assert [exposure(board, white) for white in (True, False)] == [5, 5]
+
+
+@pytest.mark.parametrize(("answer", "kept"), [("d5c3", True), ("e1e2", False), ("d5b6", False)])
+def test_a_piece_is_hit_again_where_it_has_to_go(answer: str, kept: bool) -> None:
+    """It may stay where it is, or take something."""
+    hit = scene("4k3/2p5/1p6/8/8/2N5/8/4K3 w - - 0 1", "(Nd5) c6 Nc3")
+    again = outcomes.HitsAgain(unit("Nd5"))
+    assert again.proved(hit)
+    assert again.is_kept(replace(hit, analysis=where_legal(answer))) is kept
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("Rh1 Ka7 Rxh7+ Kb6 Kb2 Kb5", True), ("Rg5 h5 Rxh5 Kb7 Kb2 Kc7", False)],
+)
+def test_a_pawn_that_comes_to_where_it_is_taken_is_no_gain(line: str, told: bool) -> None:
+    assert bool(outcomes.outcome(scene("k7/7p/8/8/8/8/8/K5R1 w - - 0 1", line))) is told
 
 
 @pytest.mark.parametrize(

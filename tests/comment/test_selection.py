@@ -9,7 +9,7 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.claims import aftermath, grades, outcomes
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
@@ -39,7 +39,7 @@ from kibitz.comment.select.rank import (
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
-from tests.comment.test_proofs import QUIET, SHOT, scene, seen, step, unit
+from tests.comment.test_proofs import QUIET, SHOT, scene, seen, step, unit, where_legal
 
 
 def chosen(fen: str, line: str, had: Evaluation, has: Evaluation, looks: Analysis) -> Selection:
@@ -482,7 +482,23 @@ def test_a_refutation_is_met_by_what_only_the_better_move_allows(
             0.3, *([answer] if chess.Move.from_uci(answer) in board.legal_moves else [])
         )
     )
-    assert bool(fault.meets(replace(made, analysis=looks))) is met
+    assert bool(outlook.meets(replace(made, analysis=looks))) is met
+
+
+@pytest.mark.parametrize(
+    ("better", "mate"), [("a2a3", "2...Re1#"), ("a2b2", "2...Re1#"), ("g2g3", "")]
+)
+def test_a_refutation_is_met_that_threatens_mate(better: str, mate: str) -> None:
+    """The king has a way out, and nothing is threatened."""
+    made = scene("4r1k1/8/8/8/8/8/R4PPP/6K1 w - - 0 1", "Ra7 Re2", seen(0.2, better))
+    there = better[2:] if better.startswith("a2") else "a2"
+    looks = where_legal(f"{there}{there[0]}1", 0.3)
+    told = outlook.meets(replace(made, analysis=looks))
+    assert [claim.mate for claim in told] == [mate]
+    assert not any(
+        replace(claim, mate="2...Rd1#").proved(replace(made, analysis=looks).instead)
+        for claim in told
+    )
 
 
 def test_what_is_done_at_once_stands_before_the_line_that_wins() -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK
+from kibitz.comment.analysis import AMISS, LAST_LOOK, PLAYABLE
+from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
@@ -204,13 +205,16 @@ class GoesBack(Claim):
 def went_back(scene: Scene) -> list[GoesBack]:
     """Whether the move undoes one made lately, or is undone by the next one, before the endgame.
 
-    A piece that had to go was attacked.
+    A piece that had to go was attacked. Where it is undone, nothing else is nearly as good.
     """
     piece, back = scene.piece, chess.Move(scene.landed, scene.move.from_square)
     busy = scene.captured is not None or scene.after.is_check() or scene.before.is_check()
     if busy or piece.kind in (chess.PAWN, chess.KING) or phase(scene.before) == "endgame":
         return []
     if scene.next == back and not captured_by(scene.boards[2], back):
+        lines = scene.analysis.lines(scene.boards[2], LAST_LOOK, PLAYABLE)
+        if any(expected[:1] != [back] for expected in lines):
+            return []
         line = scene.after.variation_san(scene.follow[:2]).replace(". ", ".")
         return [GoesBack(piece._replace(square=back.to_square), line)]
     if is_unsafe(scene.before, scene.move.from_square):
@@ -265,48 +269,6 @@ class Prevents(Claim):
             and not scene.after.is_check()
             and self.reply.move not in scene.after.legal_moves
         )
-
-
-@dataclass(frozen=True)
-class Meets(Claim):
-    """The better move has an answer to what refutes the other one."""
-
-    reply: Step
-    answer: Step
-
-    def proved(self, scene: Scene) -> bool:
-        """The reply is possible, and a long look answers it so and sees it gain nothing."""
-        if self.reply.move not in scene.after.legal_moves or scene.had is None:
-            return False
-        look = scene.analysis.deeper(played(scene.after, self.reply.move), LAST_LOOK)
-        answers = look is not None and look.line[:1] == (self.answer.move,)
-        return answers and look is not None and look.value >= scene.had.value - AS_GOOD
-
-
-def meets(scene: Scene) -> list[Meets]:
-    """How the better move meets the refutation, if it is possible there, by an answer of its own.
-
-    After the bad move the answer is not possible, or wins nothing where it does after the better.
-    """
-    if scene.reply is None or scene.had is None or scene.had.line[:1] in ((), (scene.move,)):
-        return []
-    board = scene.instead.after
-    if scene.reply not in board.legal_moves or scene.instead.captured is not None:
-        return []  # what is taken comes first
-    reply = step(board, scene.reply)
-    same = reply.text.rstrip("+#") == step(scene.after, scene.reply).text.rstrip("+#")
-    then = played(board, scene.reply)
-    look = scene.analysis.deeper(then, LAST_LOOK) if same else None
-    if look is None or not look.line:
-        return []
-    claim, bad = Meets(reply, step(then, look.line[0])), scene.other.after
-    if claim.answer.move == scene.other.reply:
-        return []  # as it is after the bad move
-    own = claim.answer.move not in bad.legal_moves or (
-        (force.gain(then, claim.answer.move) or 0) >= force.LEAST
-        and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
-    )
-    return [claim] if own and claim.proved(scene.instead) else []
 
 
 @dataclass(frozen=True)
@@ -461,7 +423,9 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     target = captured_by(scene.after, scene.reply)
     if target is not None:
         yield EnPrise(scene.piece, reply)
-        yield Abandons(scene.piece, target, reply)
+        picked = (claim.target for claim in why if isinstance(claim, PicksUp))
+        if all(piece.worth <= target.worth for piece in picked):  # else that comes first
+            yield Abandons(scene.piece, target, reply)
     yield castles_into(scene)
     threat = threat_of(scene, scene.reply)
     if threat is not None:

@@ -24,6 +24,7 @@ from kibitz.comment.claims.claim import (
     listed,
     lost_like,
     passed,
+    stands,
     without_trade,
     worth_of,
 )
@@ -154,9 +155,13 @@ def outcome(scene: Scene) -> list[ComesOut]:
     if theirs is not None and own is not None:
         won, lost = without_trade(listed(theirs - own), listed(own - theirs))
         worth = worth_of(won, lost)
-        own_moves = [*zip(boards[:plies], scene.course, strict=False)][::2]
-        taken = {captured_by(board, move) for board, move in own_moves}
-        seen = set(won) <= {piece.kind for piece in taken if piece is not None}
+        moves = [*zip(boards[:plies], scene.course, strict=False)]
+        taken = {piece for piece in (captured_by(*each) for each in moves[::2]) if piece}
+        came = {move.to_square for board, move in moves[1::2] if captured_by(board, move)}
+        there = (piece.square in came or stands(scene.before, piece) for piece in taken)
+        if {*won} == {chess.PAWN} and not any(there):
+            return []  # it goes to where it is taken, and takes nothing there
+        seen = set(won) <= {piece.kind for piece in taken}
         if seen and is_plain(won, lost) and worth == 100 * gain:
             return [ComesOut(won, lost, line, back)]
     return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
@@ -435,13 +440,20 @@ class HitsAgain(Claim):
         last, reply, board = scene.last, scene.reply, scene.after
         if last is None or reply is None or scene.captured or self.piece.square != last.to_square:
             return False
-        stands = board.piece_at(self.piece.square)
-        there = stands == chess.Piece(self.piece.kind, self.piece.white)
+        there = stands(board, self.piece)
         hits = self.piece.square in board.attacks(scene.landed)
         cheap = scene.piece.worth < self.piece.worth
         king = self.piece.kind == chess.KING  # which has to answer a check anyway
         goes = reply.from_square == self.piece.square
         return there and hits and cheap and goes and not king
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether it goes, and takes nothing, by all that a long look finds nearly as good."""
+        answers = [line[0] for line in scene.analysis.lines(scene.after, LAST_LOOK, PLAYABLE)]
+        return self.proved(scene.deeper) and all(
+            move.from_square == self.piece.square and captured_by(scene.after, move) is None
+            for move in answers
+        )
 
 
 def outcomes(scene: Scene) -> Iterator[Claim]:

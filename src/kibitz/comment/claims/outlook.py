@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Judged, Step, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
@@ -288,3 +288,63 @@ def _outlooks(scene: Scene) -> Iterator[Claim]:
     yield Continues(expected_line(scene))
     if scene.had is not None and scene.had.other is not None and scene.had.other.line:
         yield BeatsNext(step(scene.before, scene.had.other.line[0]))
+
+
+# --- what meets the refutation --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Meets(Claim):
+    """The better move has an answer to what refutes the other one."""
+
+    reply: Step
+    answer: Step
+    mate: str = ""  # that the reply threatens at once
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply is possible, and a long look answers it so and sees it gain nothing."""
+        if self.reply.move not in scene.after.legal_moves or scene.had is None:
+            return False
+        if self.mate not in ("", _mate_threatened(scene, self.reply.move)):
+            return False
+        look = scene.analysis.deeper(played(scene.after, self.reply.move), LAST_LOOK)
+        answers = look is not None and look.line[:1] == (self.answer.move,)
+        return answers and look is not None and look.value >= scene.had.value - AS_GOOD
+
+
+def meets(scene: Scene) -> list[Meets]:
+    """How the better move meets the refutation, if it is possible there, by an answer of its own.
+
+    After the bad move the answer is not possible, or wins nothing where it does after the better.
+    """
+    if scene.reply is None or scene.had is None or scene.had.line[:1] in ((), (scene.move,)):
+        return []
+    board = scene.instead.after
+    if scene.reply not in board.legal_moves or scene.instead.captured is not None:
+        return []  # what is taken comes first
+    reply = step(board, scene.reply)
+    same = reply.text.rstrip("+#") == step(scene.after, scene.reply).text.rstrip("+#")
+    then = played(board, scene.reply)
+    look = scene.analysis.deeper(then, LAST_LOOK) if same else None
+    if look is None or not look.line:
+        return []
+    answer, bad = step(then, look.line[0]), scene.other.after
+    taken = answer.move.to_square == scene.reply.to_square
+    claim = Meets(reply, answer, "" if taken else _mate_threatened(scene.instead, scene.reply))
+    if claim.answer.move == scene.other.reply:
+        return []  # as it is after the bad move
+    own = claim.answer.move not in bad.legal_moves or (
+        (force.gain(then, claim.answer.move) or 0) >= force.LEAST
+        and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
+    )
+    return [claim] if own and claim.proved(scene.instead) else []
+
+
+def _mate_threatened(scene: Scene, reply: chess.Move) -> str:
+    """The mate that a reply would make next, as text; nothing where it gives check."""
+    then = played(scene.after, reply)
+    if then.is_check() or then.is_game_over():
+        return ""
+    passed_on = played(then, chess.Move.null())
+    mate = force.mates_at_once(passed_on)
+    return step(passed_on, mate).text if mate else ""

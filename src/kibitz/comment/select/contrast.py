@@ -8,7 +8,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
-from kibitz.comment.claims import aftermath, cover, outcomes
+from kibitz.comment.claims import aftermath, cover, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -275,7 +275,7 @@ def parries(claim: Claim, reply: Step) -> bool:
     return isinstance(claim, merit.Parries) and claim.step.move == reply.move
 
 
-def wins_by(claim: fault.Meets, scene: Scene) -> bool:
+def wins_by(claim: outlook.Meets, scene: Scene) -> bool:
     """Whether the answer to the refutation wins something, as it does not where it refutes."""
     better = scene.instead.after
     then = played(better, claim.reply.move)
@@ -286,11 +286,11 @@ def wins_by(claim: fault.Meets, scene: Scene) -> bool:
     return wins and there is not None and there < force.LEAST
 
 
-def is_loud(claim: fault.Meets, scene: Scene) -> bool:
-    """Whether the refutation checks, or it or its answer takes something or checks."""
+def is_loud(claim: outlook.Meets, scene: Scene) -> bool:
+    """Whether the refutation checks or threatens mate, or it or its answer takes or checks."""
     board, reply, answer = scene.instead.after, claim.reply.move, claim.answer.move
     loud = is_forcing(board, reply) or is_forcing(played(board, reply), answer)
-    return loud or scene.after.gives_check(reply)
+    return loud or bool(claim.mate) or scene.after.gives_check(reply)
 
 
 def is_missed(claim: Claim, scene: Scene) -> bool:
@@ -417,7 +417,7 @@ def explains(claim: Claim) -> bool:
     """Whether a fault says more than a line and its score, or than what meets it."""
     if not isinstance(claim, (fault.Allows, fault.Better)):
         return True
-    return any(not isinstance(why, fault.Meets) for why in claim.why)
+    return any(not isinstance(why, outlook.Meets) for why in claim.why)
 
 
 def any_solid(claims: Sequence[Claim]) -> bool:
@@ -434,7 +434,7 @@ def is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     """Whether a cause is a bare line, and the better move has a reason of its own."""
     bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
-    of_reply = (fault.Prevents, fault.Meets, fault.AvoidsLoss)
+    of_reply = (fault.Prevents, outlook.Meets, fault.AvoidsLoss)
     return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
 
 

@@ -270,7 +270,7 @@ def _met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Clai
     plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
     match lines:
         case [fault.Better(why=()) as best] if not plain:
-            met = (claim for claim in fault.meets(scene) if is_loud(claim, scene))
+            met = (claim for claim in outlook.meets(scene) if is_loud(claim, scene))
             return [fault.Better(best.step, (*met,))]
     return lines
 
@@ -320,7 +320,7 @@ def _on_the_board(
     yield from fault.went_back(scene)
     for plies in (0, 2):
         if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
-            if plies and is_of_a_pawn(why[0]):
+            if plies and (is_of_a_pawn(why[0]) or not is_forced(scene.other, plies)):
                 continue  # which explains too little for so late
             yield fault.Allows(answer.reply, why, plies)
     if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
@@ -479,7 +479,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):
             better = [*guards, *(claim for claim in better if kind_of(claim) not in DEFENDS)][:most]
         elif not (parried or any_solid(better)):
-            better = [*better, *(claim for claim in fault.meets(scene) if wins_by(claim, scene))]
+            better = [*better, *(claim for claim in outlook.meets(scene) if wins_by(claim, scene))]
             better = better[-most:]
     if not any_solid(better) or all(map(is_unnamed, better)):
         better = _and_main(better, more, instead, most)
@@ -492,5 +492,5 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
 
 
 ATTACKS = (*FORCING, "strikes")
-UNTOLD = (GivesUp, fault.Prevents, fault.Meets)  # beside what is won in a line, which shows it
+UNTOLD = (GivesUp, fault.Prevents, outlook.Meets)  # beside what is won in a line, which shows it
 ANSWERS = (fault.Allows, fault.Overlooks)

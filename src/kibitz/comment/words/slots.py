@@ -67,10 +67,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
         case tactic.Deflects():
             form = ".overloaded" if claim.was_taken and claim.target else ""
             name += form if claim.target else ".square"
-        case tactic.Mates() if claim.pattern:
-            name += f".{claim.pattern}"
-        case tactic.Mates() if claim.guard:
-            name += ".guarded"
+        case tactic.Mates(pattern=pattern) if pattern or claim.guard:
+            name += f".{pattern or 'guarded'}"
         case GivesUp(aim=aim) if aim:
             name += f".{aim}" + ("1" if claim.moves == 1 else ".line" if claim.line else "")
         case merit.MateIn(moves=1):
@@ -89,6 +87,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += _why_threatened(scene, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
+        case outlook.Meets(mate=mate) if mate:
+            name += ".mate"
         case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
             name += f".{has}"
         case outlook.Marked():

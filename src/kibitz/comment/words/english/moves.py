@@ -345,6 +345,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Covers": ("guards {target}",),
     "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
+    "Meets.mate": ("meets {reply}, which threatens {mate}, with {answer}",),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads
     "Continues": ("is likely to be followed by {line}", "should lead to {line}"),
