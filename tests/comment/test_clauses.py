@@ -76,6 +76,8 @@ CASES = [
     # A list's last thing is no subject of what follows.
     ("The pawn on a7 is guarded by the rook on a8, and the knight on b8 is tame.", "not checkable"),
     ("The bishop on c4 attacks f7 and the knight on c3 attacks d5.", "true"),
+    # Nor is the object of what is not understood.
+    ("This sneaks up on the pawn on a7 and attacks the rook on a8.", "not checkable"),
     ("The bishop on g5 x-rays the rook on h8.", "false"),
     ("The bishop on g5 x-rays the queen on e7.", "true"),
     ("Der Springer auf f6 ist gefesselt.", "not checkable"),

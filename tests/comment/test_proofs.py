@@ -1125,10 +1125,11 @@ def test_a_claim_is_proved_of_its_move_and_of_no_other(
     [
         ("Qf8+ Kh7 Qf7+ Kh8 Qf8+ Kh7", True),
         ("Qe7 Kg8 Qd7 Kh8 Qd8+ Kh7 Qd7+ Kh8 Qd8+ Kh7", False),
+        ("Qf8+ Kh7 Qf7+ Kh6 Qf6+ Kh5 Qf5+ Kh4 Qf4+ Kh3 Qf3+ Kh4 Qf4+ Kh3", False),
     ],
 )
 def test_a_perpetual_check_begins_at_once(line: str, draws: bool) -> None:
-    """Where quiet moves come first the other side need not let the checks happen."""
+    """Where quiet moves come first the other side need not let the checks happen, nor far away."""
     assert bool(outcomes.drawn(scene(PERPETUAL, line))) is draws
 
 

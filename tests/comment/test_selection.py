@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.claim import Claim, is_forced
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
@@ -21,7 +21,6 @@ from kibitz.comment.select.contrast import (
     answer_works_too,
     brief,
     is_declined,
-    is_forced,
     is_shared,
     is_too_small,
     pays,

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import chess
 
+from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
 from kibitz.comment.facts import Scene, Unit, played
 
 
@@ -48,6 +49,16 @@ class Weights(NamedTuple):
     drawback: bool = False  # it is bad for the side whose it is
     sharp: bool = False  # a feature that is said in a position full of tactics, too
     like: str = ""  # names of other claims that say the same; only one of them is said
+
+
+def is_forced(line: Scene, plies: int) -> bool:
+    """Whether the other side has nothing as good as its answers in a line, by long looks."""
+    moves = (line.move, *line.follow)
+    return all(
+        expected[:1] == [moves[ply]]
+        for ply in range(1, plies, 2)
+        for expected in line.analysis.lines(line.boards[ply], LAST_LOOK, PLAYABLE)
+    )
 
 
 def stands(board: chess.Board, *pieces: Unit) -> bool:

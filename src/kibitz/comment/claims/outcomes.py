@@ -20,6 +20,7 @@ from kibitz.comment.claims.claim import (
     Weights,
     as_minor,
     gone,
+    is_forced,
     is_plain,
     listed,
     lost_like,
@@ -234,7 +235,10 @@ class Draws(Claim):
         return self in drawn(scene)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether a long look sees a level game, too."""
+        """Whether a long look sees a level game, too, and what repeats has no other answers."""
+        repeats = self.how == "repetition" and not _is_third_time(scene)
+        if repeats and not is_forced(scene, 2 * PERPETUAL):
+            return False
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         return look is None or abs(look.value) < EVEN
 
@@ -275,8 +279,9 @@ def _hits(board: chess.Board) -> bool:
 
 
 def _repeats(boards: list[chess.Board]) -> bool:
+    """Whether the last position was there before, not too late in the line to be of the move."""
     keys = [*map(force.key_of, boards)]
-    return keys.count(keys[-1]) > 1
+    return keys.index(keys[-1]) < min(len(keys) - 1, FAR)
 
 
 # --- kings and pawns ------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
 from kibitz.comment.claims import aftermath, cover, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -92,16 +91,6 @@ def moves_of(scene: Scene) -> Iterator[Scene]:
         if later is None or later.after.is_game_over():
             return
         yield later
-
-
-def is_forced(line: Scene, plies: int) -> bool:
-    """Whether the other side has nothing as good as its answers in a line, by long looks."""
-    moves = (line.move, *line.follow)
-    return all(
-        expected[:1] == [moves[ply]]
-        for ply in range(1, plies, 2)
-        for expected in line.analysis.lines(line.boards[ply], LAST_LOOK, PLAYABLE)
-    )
 
 
 def _refuted(scene: Scene) -> Scene:

@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import Claim, is_forced, step
 from kibitz.comment.claims.cover import Covers, let_through, not_retaken, retaking_fails, uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
@@ -44,7 +44,6 @@ from kibitz.comment.select.contrast import (
     is_by_product,
     is_chaff,
     is_declined,
-    is_forced,
     is_hard,
     is_loud,
     is_missed,
