@@ -57,7 +57,8 @@ _SUBJECT = re.compile(
 _TARGET = re.compile(
     rf"{piece('one')}|\b{SQUARE}(?![\w-])|\bthe\s+(?-i:[a-h])-file\b", re.IGNORECASE
 )
-_GOES_ON = re.compile(r"[\w'](?<!\band)(?<!\bbut)\s+(?:the|an?)?\s*$", re.IGNORECASE)
+# Words that lead up to a thing, as its verb or preposition.
+_LEADS_TO = re.compile(r"[\w'](?<!\band)(?<!\bbut)\s+(?:the|an?)?\s*$", re.IGNORECASE)
 _IS = re.compile(r".*?\b(?:is|are|has|have)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not?|only|never|cannot|nothing|neither)\b|n't\b", re.IGNORECASE)
 _BY = re.compile(r".*(?=\sby\s)", re.IGNORECASE)
@@ -76,7 +77,7 @@ def rest(text: str, spans: Sequence[Span], understand: Understand) -> list[str]:
     for start, end in _gaps(len(text), spans):
         before = max((span for span in spans if span[1] == start), default=None)
         clause = text[before[0] : start] if before else ""
-        if before and _SUBJECT.fullmatch(clause) and _GOES_ON.search(text[: before[0]]):
+        if before and _SUBJECT.fullmatch(clause) and _LEADS_TO.search(text[: before[0]]):
             clause = ""  # the object of what was not understood is no subject
         unknown += _joined(text[start:end], clause, understand)
     opinions = _OPINION.finditer(text)

@@ -1,6 +1,7 @@
 """Claims about where a move leads: the moves and the standing to expect, a mate's squares.
 
 They are true of most moves, so they are said only where one asks for more than what stands out.
+How the better move meets the refutation is here, too: it looks a move further than the others.
 """
 
 from __future__ import annotations
