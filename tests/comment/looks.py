@@ -31,8 +31,8 @@ class Looks(dict[str, Evaluation]):
         return True
 
     def __getitem__(self, name: str) -> Evaluation:
-        *fen, times = name.split()[:7]
-        return self._look(chess.Board(" ".join(fen)), int(times))
+        *fen, size = name.split()[:7]
+        return self._look(chess.Board(" ".join(fen)), int(size.partition("x")[0]))
 
 
 def seen_by(look: Callable[[chess.Board, int], Evaluation]) -> Analysis:

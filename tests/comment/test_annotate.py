@@ -300,6 +300,33 @@ def test_what_a_bad_move_had_is_seen_by_several_looks(
     assert label(*views) is mark
 
 
+@pytest.mark.parametrize(("longest", "mark"), [(0.24, Label.MISTAKE), (0.12, Label.INACCURACY)])
+def test_a_mark_has_to_hold_by_the_longest_looks(longest: float, mark: Label) -> None:
+    boards, made = opening_of("a2a3")
+    best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("h7h6")
+
+    class Fake(Searches):
+        def see(self, board: chess.Board, limits: Limits) -> Evaluation:
+            if board.fen() == boards[1].fen():
+                return view_of(0.0, (nothing,))
+            long = (limits.nodes or 0) >= analyse.LONGEST_LOOK * analyse.DEEP
+            value = longest if long else 0.24
+            return view_of(value if board.turn else -value, (best if board.turn else nothing,))
+
+    with Engine("material", hash=16) as engine:
+        views = evaluations_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
+    assert label(*views) is mark
+    assert views[0].value == pytest.approx(longest, abs=0.002)
+
+
+def test_nodes_are_for_each_line() -> None:
+    one, two = (Effort(Limits(nodes=20_000)).deep(5, lines) for lines in (1, 2))
+    assert (one.nodes, one.lines) == (100_000, 1)
+    assert (two.nodes, two.lines) == (200_000, None)  # as many as the engine has
+    timed = Effort(Limits(movetime=10)).deep(5)
+    assert (timed.movetime, timed.lines) == (100, 1)
+
+
 def opening_of(*moves: str) -> tuple[list[chess.Board], list[chess.Move]]:
     """The positions of some moves from the first one on, and the moves."""
     made = [*map(chess.Move.from_uci, moves)]

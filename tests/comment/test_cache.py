@@ -94,6 +94,7 @@ def test_what_may_be_repeated_makes_another_search() -> None:
         shuffled.push_uci(move)
     fresh = chess.Board(shuffled.fen())
     assert name_of(shuffled, 1) != name_of(fresh, 1)
+    assert name_of(fresh, 1, 2) != name_of(fresh, 1)
     opened = chess.Board()
     opened.push_uci("e2e3")  # what came before cannot come again
     assert name_of(opened, 1) == name_of(chess.Board(opened.fen()), 1)

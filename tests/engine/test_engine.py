@@ -52,6 +52,17 @@ def test_nodes_are_exact(engine: Engine) -> None:
     assert engine.play(Board(), nodes=777).report.nodes == 777
 
 
+def test_a_search_may_have_fewer_lines_than_multipv() -> None:
+    with Engine("material", search="alphabeta", multipv=3) as engine:
+        counts = [
+            len(engine.play(Board(), Limits(nodes=500, lines=lines)).report.lines)
+            for lines in (None, 1, 2, 9)
+        ]
+    assert counts == [3, 1, 2, 3]
+    with pytest.raises(InputError, match="lines"):
+        Limits(lines=0)
+
+
 def test_a_board_pushed_meanwhile_is_another_position(engine: Engine) -> None:
     board = Board()
     reports = engine.analyse(board, Limits(nodes=3000))

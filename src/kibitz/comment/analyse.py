@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import chess
 
-from kibitz.comment.analysis import AMISS, LAST_LOOK, Analysis, Unsearched, name_of
+from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
     Evaluation,
     Label,
@@ -44,7 +44,9 @@ MANY = 6  # good moves of a position, after which no more are looked for
 NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
-DEEP = 40_000  # at least, before what depends on a search is said
+DEEP = 20_000  # at least, for each line, before what depends on a search is said
+LONGEST_LOOK = 15  # times as large as that: at mistakes and blunders, so that their marks hold
+BAD = (Label.MISTAKE, Label.BLUNDER)
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 
@@ -67,15 +69,17 @@ class Effort:
             movetime=None if time is None else AGAIN * time,
         )
 
-    def deep(self, times: int = 1) -> Limits:
+    def deep(self, times: int = 1, lines: int = 1) -> Limits:
         """The limits of a look that confirms what is about to be said, the larger the surer.
 
-        Time is the user's, and is not multiplied again.
+        A second line costs as many nodes as the first. Time is the user's, and is not multiplied
+        again.
         """
-        nodes = self.limits.nodes
+        nodes, told = self.limits.nodes, None if lines == PAIR else lines
         if nodes is None:
-            return self.again
-        return Limits(nodes=times * max(AGAIN * nodes // LAST_LOOK, DEEP))
+            return replace(self.again, lines=told)
+        least = max(AGAIN * nodes // (LAST_LOOK * PAIR), DEEP)
+        return Limits(nodes=lines * times * least, lines=told)
 
     @property
     def table(self) -> int:
@@ -146,7 +150,7 @@ class Searches:
     def add(self, analysis: Analysis, effort: Effort, missing: Unsearched) -> None:
         """Search what an analysis lacks."""
         if missing.times:
-            limits = effort.deep(missing.times)
+            limits = effort.deep(missing.times, missing.lines)
             analysis.looks[missing.name] = self.see(missing.board, limits)
         else:
             position = Board.from_chess(missing.board).position
@@ -239,83 +243,153 @@ def evaluations_along(
     doubtful = {
         ply for ply, move in enumerate(moves) if _is_doubtful(views[ply], views[ply + 1], move)
     }
-    again = dict.fromkeys(_with_next(doubtful), effort.again)
-    _look(views, boards, again, searches)
+    _look(views, boards, dict.fromkeys(_with_next(doubtful), effort.again), searches)
     _look_back(views, moves)
-    looked, tested = set[int](), set[int]()
-    settled: set[int] = set()  # what a long look sees, whatever the game has led to
-
-    wrong: set[int] = set()  # such looks that the next move has shown to be wrong
-    while new := _labelled(views, moves) - tested:  # one correction may bring about another
-        plies = {*_with_next(new)} - looked - settled
-        deeper = dict.fromkeys(sorted(plies), effort.deep(LAST_LOOK))
-        _look(views, boards, deeper, searches)
-        looked |= {*deeper}
-        _look_back(views, moves, settled)
-        doubted = [
-            ply
-            for ply in sorted(new & _labelled(views, moves))
-            if views[ply].line[:1] not in ((), (moves[ply],))
-        ]
-        now = tuple(views)
-        tests = (partial(_tested, now, boards, moves, ply, searches, effort) for ply in doubted)
-        for ply, (view, own) in zip(doubted, searches.all(tests), strict=True):
-            views[ply] = view
-            if not label(view, own) and ply + 1 not in wrong:
-                views[ply + 1] = own
-                settled.add(ply + 1)
-        _look_back(views, moves, settled)
-        tested |= new
-        if _labelled(views, moves) - tested:
+    review = _Review(boards, moves, searches, effort, views)
+    while new := review.labelled() - review.tested:  # one correction may bring about another
+        review.test(new)
+        if review.labelled() - review.tested:
             continue
-        if amiss := _amiss(views, boards, moves, settled, searches, effort):
-            wrong |= amiss
-            settled -= amiss
-            tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
-            for ply in amiss - {0}:
-                _look_for_another(views, boards, moves, ply, searches, effort)
-            _look_back(views, moves, settled)
+        review.revise()
+        if review.labelled() - review.tested:
+            continue
+        review.make_sure()
     return views
 
 
-def _look_for_another(
-    views: list[Evaluation],
-    boards: Sequence[chess.Board],
-    moves: Sequence[chess.Move],
-    ply: int,
-    searches: Searches,
-    effort: Effort,
-) -> None:
-    """Where a move has turned out far worse by its answer, see what else there was before it."""
-    views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
-    had, made = views[ply - 1], moves[ply - 1]
-    if had.line[:1] == (made,):
-        other = _among_others(had, boards[ply - 1], made, searches, effort)
-        if other.line and other.value > -views[ply].value:
-            views[ply - 1] = other
+@dataclass
+class _Review:
+    """The second and third looks at the moves that seem to be bad; `views` is corrected."""
 
+    boards: Sequence[chess.Board]
+    moves: Sequence[chess.Move]
+    searches: Searches
+    effort: Effort
+    views: list[Evaluation]
+    tested: set[int] = field(default_factory=set)
+    looked: set[int] = field(default_factory=set)
+    settled: set[int] = field(default_factory=set)  # by long looks, whatever the game has led to
+    wrong: set[int] = field(default_factory=set)  # of these, what the next move has shown as wrong
+    sure: set[int] = field(default_factory=set)  # marks that the longest looks were made for
 
-def _amiss(
-    views: Sequence[Evaluation],
-    boards: Sequence[chess.Board],
-    moves: Sequence[chess.Move],
-    settled: Collection[int],
-    searches: Searches,
-    effort: Effort,
-) -> set[int]:
-    """The plies at which the move made has turned out far better than a long look at them had it.
+    def labelled(self) -> set[int]:
+        """The plies whose moves seem to be bad."""
+        return {*self._labels()}
 
-    If it is not the move that this look expected, a look as long after it has to say so.
-    """
-    amiss = set[int]()
-    for ply in sorted(ply for ply in settled if ply < len(moves)):
-        least = views[ply].value + AMISS
-        if -views[ply + 1].value < least:
-            continue
-        expected = views[ply].line[:1] == (moves[ply],)
-        if expected or -searches.see(boards[ply + 1], effort.deep(LAST_LOOK)).value >= least:
-            amiss.add(ply)
-    return amiss
+    def _labels(self) -> dict[int, Label]:
+        views = self.views
+        labels = {ply: label(views[ply], views[ply + 1]) for ply in range(len(self.moves))}
+        return {ply: mark for ply, mark in labels.items() if mark}
+
+    def _doubted(self, plies: Collection[int]) -> list[int]:
+        """Those of some plies at which another move is seen as the best one."""
+        return [
+            ply for ply in sorted(plies) if self.views[ply].line[:1] not in ((), (self.moves[ply],))
+        ]
+
+    def test(self, new: set[int]) -> None:
+        """Look longer before and after what seems bad, and at what is said to be better."""
+        views, boards, moves = self.views, self.boards, self.moves
+        plies = {*_with_next(new)} - self.looked - self.settled
+        deeper = dict.fromkeys(sorted(plies), self.effort.deep(LAST_LOOK, PAIR))
+        _look(views, boards, deeper, self.searches)
+        self.looked |= {*deeper}
+        _look_back(views, moves, self.settled)
+        doubted = self._doubted(new & self.labelled())
+        tests = [partial(self._tested, views[ply], ply) for ply in doubted]
+        for ply, (view, own) in zip(doubted, self.searches.all(tests), strict=True):
+            views[ply] = view
+            if not label(view, own) and ply + 1 not in self.wrong:
+                views[ply + 1] = own
+                self.settled.add(ply + 1)
+        _look_back(views, moves, self.settled)
+        self.tested |= new
+
+    def revise(self) -> None:
+        """Take back what a long look saw where the next move has shown it to be wrong."""
+        if not (amiss := self._amiss()):
+            return
+        self.wrong |= amiss
+        self.settled -= amiss
+        self.tested -= {ply - 1 for ply in amiss}  # there may have been nothing better
+        for ply in amiss - {0}:
+            self._look_for_another(ply)
+        _look_back(self.views, self.moves, self.settled)
+
+    def make_sure(self) -> None:
+        """Look longest at mistakes and blunders, before and after them and the better move.
+
+        What the longest looks see takes the place of the others where the mark does not hold.
+        """
+        marked = {ply for ply, mark in self._labels().items() if mark in BAD} - self.sure
+        doubted = self._doubted(marked)
+        looks = [partial(self._longest, self.views[ply], ply) for ply in doubted]
+        for ply, (view, own) in zip(doubted, self.searches.all(looks), strict=True):
+            if label(view, own) in BAD:
+                continue
+            self.views[ply] = view
+            if ply + 1 not in self.wrong:
+                self.views[ply + 1] = own
+                self.settled.add(ply + 1)
+        self.sure |= marked
+        _look_back(self.views, self.moves, self.settled)
+
+    def _amiss(self) -> set[int]:
+        """The plies at which the move made has turned out far better than a long look had it.
+
+        If it is not the move that this look expected, a look as long after it has to say so.
+        """
+        views, amiss = self.views, set[int]()
+        for ply in sorted(ply for ply in self.settled if ply < len(self.moves)):
+            least = views[ply].value + AMISS
+            if -views[ply + 1].value < least:
+                continue
+            expected = views[ply].line[:1] == (self.moves[ply],)
+            after = self.boards[ply + 1]
+            if expected or -self.searches.see(after, self.effort.deep(LAST_LOOK)).value >= least:
+                amiss.add(ply)
+        return amiss
+
+    def _look_for_another(self, ply: int) -> None:
+        """Where a move has turned out far worse by its answer, see what else was there before."""
+        views, moves = self.views, self.moves
+        views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
+        had, made = views[ply - 1], moves[ply - 1]
+        if had.line[:1] == (made,):
+            board = self.boards[ply - 1]
+            other = _among_others(had, board, made, self.searches, self.effort)
+            if other.line and other.value > -views[ply].value:
+                views[ply - 1] = other
+
+    def _tested(self, had: Evaluation, ply: int) -> tuple[Evaluation, Evaluation]:
+        """What is seen before a bad move once the best ones were tried, and after it.
+
+        Where a long look after the move finds nothing wrong with it, the move is not to blame for
+        what became of it later: what is seen after it is to be kept, unless the reply shows it
+        wrong.
+        """
+        before, move, searches, effort = (
+            self.boards[ply],
+            self.moves[ply],
+            self.searches,
+            self.effort,
+        )
+        own = searches.see(self.boards[ply + 1], effort.deep(LAST_LOOK, PAIR))
+        other = _among_others(had, before, move, searches, effort)
+        looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
+        pairs = [(look, with_best_tried(look, before, searches, effort)) for look in looks]
+        return _weighed(pairs, own)
+
+    def _longest(self, had: Evaluation, ply: int) -> tuple[Evaluation, Evaluation]:
+        """What the longest looks see before a bad move, with the best one tried, and after it."""
+        board, move, limits = self.boards[ply], self.moves[ply], self.effort.deep(LONGEST_LOOK)
+        look = self.searches.see(board, limits)
+        if look.line[:1] == (move,):
+            others = tuple(board.uci(other) for other in board.legal_moves if other != move)
+            look = self.searches.see(board, replace(limits, searchmoves=others))
+        look = replace(look, priors=had.priors)
+        lower = with_best_tried(look, board, self.searches, self.effort, LONGEST_LOOK)
+        return _weighed([(look, lower)], self.searches.see(self.boards[ply + 1], limits))
 
 
 def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
@@ -341,39 +415,30 @@ def _look(
         views[ply] = view
 
 
-def _tested(
-    views: Sequence[Evaluation],
-    boards: Sequence[chess.Board],
-    moves: Sequence[chess.Move],
-    ply: int,
-    searches: Searches,
-    effort: Effort,
+def _weighed(
+    looks: Sequence[tuple[Evaluation, Evaluation]], own: Evaluation
 ) -> tuple[Evaluation, Evaluation]:
-    """What is seen before a bad move once the best ones were tried, and after it.
+    """What is seen before a move, of looks at the best ones before and after they were tried.
 
-    What is seen before the move is the lower of the looks before and after the best one. That errs
-    to the mild side, so where their mean makes a mistake or a blunder of the move, it is the mean.
-
-    Where a long look after the move finds nothing wrong with it, the move is not to blame for what
-    became of it later: what is seen after it is to be kept, unless the reply shows it wrong.
+    It is the lower of both. That errs to the mild side, so where their mean makes a mistake or a
+    blunder of the move, it is the mean. What is seen after the move is given back with it.
     """
-    had, before, move = views[ply], boards[ply], moves[ply]
-    own = searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
-    other = _among_others(had, before, move, searches, effort)
-    looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
-    lower = [with_best_tried(look, before, searches, effort) for look in looks]
-    means = [halfway(*each) for each in zip(looks, lower, strict=True)]
-    mean, low = (max(each, key=lambda view: view.value) for each in (means, lower))
-    return mean if label(mean, own) in (Label.MISTAKE, Label.BLUNDER) else low, own
+    mean = max((halfway(*each) for each in looks), key=lambda view: view.value)
+    low = max((lower for _, lower in looks), key=lambda view: view.value)
+    return mean if label(mean, own) in BAD else low, own
 
 
 def with_best_tried(
-    had: Evaluation, board: chess.Board, searches: Searches, effort: Effort
+    had: Evaluation,
+    board: chess.Board,
+    searches: Searches,
+    effort: Effort,
+    times: int = LAST_LOOK,
 ) -> Evaluation:
     """What is seen before a move once the best one was tried by a search of its own."""
     after = board.copy()
     after.push(had.line[0])
-    return tried(had, searches.see(after, effort.deep(LAST_LOOK)))
+    return tried(had, searches.see(after, effort.deep(times)))
 
 
 def _among_others(
@@ -385,17 +450,11 @@ def _among_others(
     search that expected it may be far from the best of them. A look at all moves that expects
     another one need not be repeated without it: it was made already, and has the same best move.
     """
-    deep = effort.deep(LAST_LOOK)
-    look = searches.see(board, deep)
+    look = searches.see(board, effort.deep(LAST_LOOK, PAIR))
     if look.line[:1] == (move,):
         others = tuple(board.uci(other) for other in board.legal_moves if other != move)
-        look = searches.see(board, replace(deep, searchmoves=others))
+        look = searches.see(board, replace(effort.deep(LAST_LOOK), searchmoves=others))
     return replace(look, priors=had.priors)
-
-
-def _labelled(views: Sequence[Evaluation], moves: Sequence[chess.Move]) -> set[int]:
-    """The plies whose moves seem to be bad."""
-    return {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
 
 
 def _look_back(

@@ -19,6 +19,7 @@ from kibitz.comment.judge import Evaluation
 from kibitz.search.report import Score
 
 LAST_LOOK = 5  # times as large as the least deeper look
+PAIR = 2  # lines, where it matters what else may be played; nodes are for each of them
 ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
 MOST_PIECES = 7  # in endgame tables
 AMISS = 0.3  # value by which a look has to differ from a long one to show it wrong
@@ -29,12 +30,12 @@ PLAYABLE = 0.15  # the same of a pawn that is won, and of what a line leaves
 class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
     """A claim needs a search that was not made: of a position, so many times the least look.
 
-    Zero times asks the endgame tables.
+    It is for one line, or the two best ones. Zero times asks the endgame tables.
     """
 
-    def __init__(self, board: chess.Board, times: int) -> None:
-        super().__init__(name_of(board, times))
-        self.board, self.times = board, times
+    def __init__(self, board: chess.Board, times: int, lines: int = 1) -> None:
+        super().__init__(name_of(board, times, lines))
+        self.board, self.times, self.lines = board, times, lines
 
     @property
     def name(self) -> str:
@@ -42,10 +43,11 @@ class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
         return str(self.args[0])
 
 
-def name_of(board: chess.Board, times: int) -> str:
+def name_of(board: chess.Board, times: int, lines: int = 1) -> str:
     """The name of a search: the position, what may be repeated, and how large it is."""
     last = board.move_stack[-board.halfmove_clock :] if board.halfmove_clock else []
-    return " ".join([board.shredder_fen(en_passant="fen"), str(times), *map(str, last)])
+    size = f"{times}x{lines}" if lines > 1 else str(times)
+    return " ".join([board.shredder_fen(en_passant="fen"), size, *map(str, last)])
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,13 @@ class Analysis:
         """The position that the game begins with."""
         return chess.Board(self.start, chess960=self.chess960)
 
-    def deeper(self, board: chess.Board, times: int = 1) -> Evaluation | None:
+    def deeper(self, board: chess.Board, times: int = 1, lines: int = 1) -> Evaluation | None:
         """What a deeper search, of so many times the least nodes, sees; None without searches."""
         if not self.views:
             return None
-        name = name_of(board, times)
+        name = name_of(board, times, lines)
         if name not in self.looks:
-            raise Unsearched(board.copy(stack=board.halfmove_clock), times)
+            raise Unsearched(board.copy(stack=board.halfmove_clock), times, lines)
         return self.looks[name]
 
     def outcome(self, board: chess.Board) -> int | None:
@@ -103,7 +105,7 @@ class Analysis:
 
         Nothing says which of the two will be played.
         """
-        evaluation, best = self.deeper(board, times), self.expected(board, times)
+        evaluation, best = self.deeper(board, times, PAIR), self.expected(board, times, PAIR)
         if evaluation is None or best is None:
             return []
         other = evaluation.other
@@ -117,15 +119,17 @@ class Analysis:
             second += self.expected(at) or []
         return [best, second]
 
-    def expected(self, board: chess.Board, times: int = 1) -> list[chess.Move] | None:
+    def expected(
+        self, board: chess.Board, times: int = 1, lines: int = 1
+    ) -> list[chess.Move] | None:
         """The moves that deeper searches expect, some plies at least; None if there are none.
 
-        Where the line of one ends early, the next begins at its end.
+        Where the line of one ends early, the next begins at its end. `lines` are of the first.
         """
         line: list[chess.Move] = []
         at = board.copy(stack=False)
         for _ in range(LOOKS):
-            evaluation = self.deeper(at, times)
+            evaluation = self.deeper(at, times, 1 if line else lines)
             if evaluation is None:
                 return None
             for move in evaluation.line:

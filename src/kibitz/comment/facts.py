@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK, Analysis
+from kibitz.comment.analysis import LAST_LOOK, PAIR, Analysis
 from kibitz.comment.judge import Evaluation
 
 WORTH = {
@@ -176,7 +176,7 @@ class Scene:
             has = self.analysis.deeper(self.after, times)
             if has is None:
                 return self
-            had = self.analysis.deeper(self.before, times)
+            had = self.analysis.deeper(self.before, times, PAIR)
             self.memo[times] = replace(self, follow=has.line, had=had, has=has)
         deeper: Scene = self.memo[times]
         return deeper

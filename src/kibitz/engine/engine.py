@@ -376,8 +376,11 @@ class Engine:
         if elo is not None:
             most, limits = (level or handicap_of(elo)).nodes, limits or Limits()
             limits = replace(limits, nodes=min(limits.nodes or most, most))
+        settings = self._searched
+        if limits is not None and limits.lines is not None:
+            settings = settings.with_(multipv=min(settings.multipv, limits.lines))
         try:
-            searcher = self._prepared(self._searched, self._nodes_known(limits))
+            searcher = self._prepared(settings, self._nodes_known(limits))
             searcher.ready()  # before its clock runs
             search.searcher = searcher
             result = searcher.search(search.board, limits, on_report, search.signals)

@@ -45,6 +45,7 @@ class Limits:
     infinite: bool = False  # until `stop`
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
+    lines: int | None = None  # at most, where MultiPV has more
     every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
     lag: int = 0  # milliseconds that a move costs besides, where it is more than Move Overhead
     report_ms: int | None = None  # between two reports while nothing new is found; None: 500
@@ -133,3 +134,4 @@ def depth_of(visits: int) -> int:
 
 
 _LEAST = {"report_ms": 1, "nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}
+_LEAST |= {"lines": 1}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PAIR
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     Claim,
@@ -311,7 +311,7 @@ def keeps_more(
     board: chess.Board, scene: Scene, had: int, times: int = 1, apart: float = AS_GOOD
 ) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
-    evaluation = scene.analysis.deeper(board, times)
+    evaluation = scene.analysis.deeper(board, times, PAIR)
     if evaluation is None:
         return True
     if evaluation.mate is not None:
