@@ -1189,7 +1189,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"(?<!which )guards the \w+ on \w\d$",
         guards,
     ),
-    ("meets", rf"\b(?:meets|answers) {MOVE} with", met),
+    ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} runs into {MOVE}", met),
     ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
     ("own king", r"-file beside \w+'s own king", file_left),
     ("pinned guard", r"is pinned and cannot take back", cannot_take_back),

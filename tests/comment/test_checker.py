@@ -111,6 +111,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This guards the pawn on e4.", "covers"),
         ("This meets 5...Kxf7 with 6.Bc4.", "meets"),
         ("This meets 5...Qxg2 with 6.Rf1.", ""),
+        ("This keeps the queen off g2: 5...Qxg2 runs into 6.Rf1.", ""),
+        ("This keeps the king off f7: 5...Kxf7 runs into 6.Bc4.", "meets"),
         ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
         ("The knight on f7 no longer blocks the pawn on g7.", "blockade"),
         ("The f-file beside White's own king is open now.", "own king"),

@@ -14,7 +14,9 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced
+from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
+from kibitz.comment.claims.structure import attacks_loose
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
@@ -22,11 +24,13 @@ from kibitz.comment.select.contrast import (
     brief,
     is_declined,
     is_shared,
+    is_spent,
     is_too_small,
     pays,
     taken,
+    takes_later,
 )
-from kibitz.comment.select.criticism import with_threat
+from kibitz.comment.select.further import with_threat
 from kibitz.comment.select.rank import (
     Memory,
     as_sure,
@@ -36,6 +40,7 @@ from kibitz.comment.select.rank import (
     ranked,
 )
 from kibitz.comment.select.selection import Selection, Tone, select
+from kibitz.comment.words.slots import claim_key, claim_slots
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
 from tests.comment.test_proofs import QUIET, SHOT, scene, seen, step, unit, where_legal
@@ -498,6 +503,41 @@ def test_a_refutation_is_met_that_threatens_mate(better: str, mate: str) -> None
         replace(claim, mate="2...Rd1#").proved(replace(made, analysis=looks).instead)
         for claim in told
     )
+
+
+@pytest.mark.parametrize(
+    ("pawn", "reply", "answer", "key"),
+    [
+        ("8", "a2a3", "e3a3", "Meets.off"),
+        ("8", "a2a1", "e3e1", "Meets"),  # the answer is made elsewhere
+        ("P7", "a2a3", "e3a3", "Meets"),  # the reply has taken a pawn
+    ],
+)
+def test_a_piece_is_kept_off_a_square_where_it_would_be_taken(
+    pawn: str, reply: str, answer: str, key: str
+) -> None:
+    made = scene(f"6k1/8/8/8/8/{pawn}/r7/4R1K1 w - - 0 1", "Re3")
+    claim = outlook.Meets(step(reply), step(answer))
+    assert claim_key(claim, made) == key
+    assert claim_slots(claim, made)["kind"] == "rook"
+
+
+@pytest.mark.parametrize(
+    ("line", "spent"),
+    [("Rb5 Kf7 Rxd5", False), ("Rb5 d4 Kf2", True), ("Rb5 Kf7 Kf2", True)],
+)
+def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent: bool) -> None:
+    made = scene("n5k1/8/8/3p4/8/8/8/1R4K1 w - - 0 1", line)
+    assert is_spent(merit.Threatens(step("b5d5"), unit("pd5")), made) is spent
+    assert not is_spent(merit.Threatens(step("b5b8"), unit("na8")), made)  # a piece has to move
+    hit = Feature(attacks_loose, True, (unit("pd5"),))
+    assert is_spent(hit, made) is spent
+
+
+@pytest.mark.parametrize(("line", "later"), [("a3 h6 Nxd5", True), ("a3 d4 Nb5", False)])
+def test_what_is_taken_back_a_move_later_was_not_missed(line: str, later: bool) -> None:
+    made = scene("6k1/7p/8/3p4/8/2N5/P7/6K1 w - - 0 1", line)
+    assert takes_later(replace(made, had=seen(0.3, "c3d5", "g8f8"))) is later
 
 
 def test_what_is_done_at_once_stands_before_the_line_that_wins() -> None:

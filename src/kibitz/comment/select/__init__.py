@@ -1,7 +1,8 @@
 """Which of the proved claims about a move are worth saying.
 
-    claims/ -> rank -> contrast -> criticism -> **selection** -> words/
+    claims/ -> rank -> contrast -> further -> criticism -> **selection** -> words/
 
 `rank` puts claims in order and leaves out what says the same. `contrast` tells what is the fault of
-a bad move from what both lines have. `criticism` is of bad moves, `selection` of all.
+a bad move from what both lines have. `criticism` is of bad moves; `further` has what it goes on to
+where their plain reasons explain little. `selection` is of all moves.
 """

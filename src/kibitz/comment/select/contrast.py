@@ -117,6 +117,11 @@ def _takes(scene: Scene, target: Unit) -> bool:
     return any(captured_by(board, move) == target for board, move in moves)
 
 
+def takes_later(scene: Scene) -> bool:
+    """Whether what the better move takes is taken by the same side after the move made, too."""
+    return scene.instead.captured is not None and _takes(scene, scene.instead.captured)
+
+
 def falls_too(target: Unit, scene: Scene) -> bool:
     """Whether a piece is taken in the line of the better move, too."""
     had = scene.had
@@ -315,6 +320,20 @@ def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
     if scene.had is None or scene.has is None:
         return False
     return scene.had.value + scene.has.value >= least
+
+
+def is_spent(claim: Claim, line: Scene) -> bool:
+    """Whether what a claim is of is a pawn that is attacked, and not taken in the line after it."""
+    match claim:
+        case Feature(name="attacks_loose" | "outnumbers", pieces=(target, *_)):
+            aim: Unit | None = target
+        case merit.Threatens(target=Unit() as target):
+            aim = target
+        case outlook.Intends(step=made):
+            aim = captured_by(line.after, made.move)
+        case _:
+            return False
+    return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
 
 
 def is_declined(claim: Claim) -> bool:

@@ -28,6 +28,9 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
     if isinstance(claim, merit.Threatens):
         taker = scene.after.piece_type_at(claim.step.move.from_square)
         slots["taker"] = language.pieces[taker or chess.PAWN]
+    if isinstance(claim, outlook.Meets):
+        comes = scene.after.piece_type_at(claim.reply.move.from_square)
+        slots["kind"] = language.pieces[comes or chess.PAWN]
     if isinstance(claim, outlook.Scored):
         slots["score"] = language.score(claim.centipawns)
     if isinstance(claim, (outcomes.TakesBack, outcomes.Runs, aftermath.LeavesPassed)):
@@ -87,8 +90,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += _why_threatened(scene, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
-        case outlook.Meets(mate=mate) if mate:
-            name += ".mate"
+        case outlook.Meets():
+            name += ".mate" if claim.mate else ".off" if _takes_what_comes(claim, scene) else ""
         case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
             name += f".{has}"
         case outlook.Marked():
@@ -101,6 +104,12 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += f".{''.join(map(str, claim.counts))}"
     led_to = type(claim) in outcomes.WEIGHTS or type(claim) in aftermath.WEIGHTS
     return _outcome_key(claim) if led_to else name
+
+
+def _takes_what_comes(claim: outlook.Meets, scene: Scene) -> bool:
+    """Whether the reply takes nothing, and the answer takes the piece that has come."""
+    reply = claim.reply.move
+    return reply.to_square == claim.answer.move.to_square and not scene.after.is_capture(reply)
 
 
 def _outcome_key(claim: Claim) -> str:

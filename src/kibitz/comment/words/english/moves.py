@@ -345,6 +345,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Covers": ("guards {target}",),
     "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
+    "Meets.off": ("keeps the {kind} off {at}: {reply} runs into {answer}",),
     "Meets.mate": ("meets {reply}, which threatens {mate}, with {answer}",),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads

@@ -403,6 +403,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Undermines": ("untergräbt {guard:den}, der {target:den} deckt",),
     "Covers": ("deckt {target:den}",),
     "Meets": ("beantwortet {reply} mit {answer}",),
+    "Meets.off": ("hält {kind:den} von {at} fern: {reply} scheitert an {answer}",),
     "Meets.mate": ("beantwortet {reply} (es droht {mate}) mit {answer}",),
     "Prevents": ("lässt {reply} nicht zu", "verhindert {reply}", "schließt {reply} aus"),
     # where a move leads

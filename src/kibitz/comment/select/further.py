@@ -1,0 +1,254 @@
+"""What else is to be said of a bad move, where its refutation and the better move explain little.
+
+What they threaten to do next, what a later move of their lines does, what stands on the board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import chess
+
+from kibitz.comment.claims import aftermath, outlook
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, is_forced, step
+from kibitz.comment.claims.cover import not_retaken, retaking_fails
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.facts import Scene, phase
+from kibitz.comment.judge import Label
+from kibitz.comment.select.contrast import (
+    FAINT,
+    FORCING,
+    GAINS,
+    HITS,
+    SLIGHT,
+    breaks,
+    consequences,
+    ends_apart,
+    falls_too,
+    is_by_product,
+    is_loud,
+    is_of_a_pawn,
+    is_shared,
+    is_spent,
+    is_strong,
+    is_there_too,
+    moves_of,
+    pays,
+    same_reply,
+    taken,
+)
+from kibitz.comment.select.rank import (
+    Level,
+    is_confirmed,
+    is_lasting,
+    kind_of,
+    plain_threats,
+    proved_of,
+    reasons,
+)
+
+ATTACKS = (*FORCING, "strikes")
+ANSWERS = (fault.Allows, fault.Overlooks)
+
+
+def intends(scene: Scene, level: Level) -> list[Claim]:
+    """What a move threatens to do next, where that wins something.
+
+    What the piece that moved attacks is said in short.
+    """
+    idea = outlook.next_idea(scene)
+    if idea is None:
+        return []
+    gains = [*consequences(idea)]
+    why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
+    if idea.captured is not None and idea.move.from_square == scene.landed:
+        hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
+        why = [claim for claim in why if isinstance(claim, tactic.Fork)] if hits else why
+        if hits and not why:
+            return [claim for claim in hits if kind_of(claim) == "chases"][:1]
+    intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
+    return [intends] if why and intends.proved(scene) else []
+
+
+def intended(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]] | None:
+    """What the refutation threatens to do next, or the better move, as nothing else explains."""
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    if causes and isinstance(causes[0], ANSWERS):
+        why = tuple(intends(scene.other, level))
+        theirs = [] if best is None else same_reply(scene)
+        theirs += [] if best is None or not scene.instead.reply else [scene.instead.other]
+        allows = fault.Allows(causes[0].reply, why)
+        idle = bool(why) and (is_there_too(why[0], theirs) or is_spent(why[0], scene.other))
+        if why and not idle and allows.proved(scene):
+            return [allows, *causes[1:]], lines
+    if best is not None and all(kind_of(claim) in HITS for claim in best.why):
+        better = fault.Better(best.step, tuple(intends(scene.instead, level)))
+        shared = any(claim.proved(scene) or is_spent(claim, scene.instead) for claim in better.why)
+        if better.why and not shared and better.proved(scene):
+            return causes, [better]
+    return None
+
+
+def later_in_line(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]]:
+    """What a later move of the refutation, or of the better line, does, as nothing else explains.
+
+    What the other line has as well is no reason.
+    """
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    if causes and isinstance(causes[0], ANSWERS):
+        other = scene.instead.other if best is not None and scene.instead.reply else None
+        plies, why = _later(scene.other, other, level)
+        allows = fault.Allows(causes[0].reply, why, plies)
+        if why and allows.proved(scene):
+            return [allows, *causes[1:]], lines
+    if best is not None and not best.why:
+        plies, why = _later(scene.instead, scene, level)
+        better = fault.Better(best.step, why, plies)
+        if why and better.proved(scene):
+            return causes, [better]
+    return causes, lines
+
+
+def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
+    """The first later move of a line for which there is a reason, and that; none of another's."""
+    theirs = [] if other is None else [*moves_of(other)]
+    for number, scene in enumerate(moves_of(line)):
+        for claim in reasons(scene, level, 3) if number else ():
+            slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
+            if slight and not breaks(claim):
+                continue
+            new = not any(claim.proved(move) for move in theirs)
+            plan = is_lasting(claim) and not (is_strong(claim) or breaks(claim))
+            new = new and not (plan and phase(scene.before) != "endgame")
+            apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
+            plain = breaks(claim) or kind_of(claim) == "attacks_two"
+            sure = plain or is_forced(line, 2 * number)
+            if new and apart and sure:
+                return 2 * number, (claim,)
+    return 0, ()
+
+
+def on_the_board(
+    scene: Scene,
+    causes: list[Claim],
+    lines: list[Claim],
+    level: Level,
+    kind: type[Claim] = Claim,
+) -> tuple[list[Claim], list[Claim]]:
+    """Cause or alternative by what stands on the board, where nothing else explains."""
+    for claim in _found_on_the_board(scene, causes, lines, level):
+        if isinstance(claim, kind) and claim.proved(scene):
+            better = isinstance(claim, fault.Better)
+            return (causes, [claim]) if better else ([claim, *causes[1:]], lines)
+    return causes, lines
+
+
+def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim]:
+    """How the better move meets the refutation, where nothing else is said of it."""
+    plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
+    match lines:
+        case [fault.Better(why=()) as best] if not plain:
+            met = (claim for claim in outlook.meets(scene) if is_loud(claim, scene))
+            return [fault.Better(best.step, (*met,))]
+    return lines
+
+
+def tangible(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]]:
+    """What a move threatens or takes before what stays of it, where a reason is of that alone."""
+    if mark_of(scene) is Label.INACCURACY:
+        return causes, lines
+    if found := intended(scene, causes, lines, level):
+        return on_the_board(scene, *found, level, fault.Better)
+    cause, line = causes[:1], lines[:1]
+    if cause and isinstance(cause[0], ANSWERS) and (why := cause[0].why):
+        allows = fault.Allows(cause[0].reply, (*taken(scene.other, scene), *why)[:2])
+        if all(map(is_by_product, why)) and allows.proved(scene):
+            causes = [allows, *causes[1:]]
+    if line and isinstance(line[0], fault.Better) and (why := line[0].why) and not line[0].plies:
+        better = fault.Better(line[0].step, (*taken(scene.instead, scene), *why)[:2])
+        if all(map(is_by_product, why)) and better.proved(scene):
+            lines = [better, *lines[1:]]
+    return on_the_board(scene, causes, lines, level, fault.Better)
+
+
+def _found_on_the_board(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> Iterator[Claim]:
+    """What the refutation or the better move takes, or attacks; a piece that goes back.
+
+    The better move has to be one of which nothing is said yet, but for what is taken at once.
+    """
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
+    theirs = [*moves_of(scene.instead.other)] if best and scene.instead.reply else []
+    if answer and (why := taken(scene.other, scene)):
+        yield fault.Allows(answer.reply, (*why, *_besides(scene.other, theirs)))
+    if answer and (kept := retaking_fails(scene.other)) and not falls_too(kept[0].target, scene):
+        yield fault.Allows(answer.reply, (*kept,))
+    if best is None or best.why:
+        return
+    if why := taken(scene.instead, scene):
+        yield fault.Better(best.step, (*why, *_besides(scene.instead, [])))
+    if kept := retaking_fails(scene.instead):
+        yield fault.Better(best.step, (*kept,))
+    if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
+        yield fault.Allows(answer.reply, why, 2)
+    yield from fault.went_back(scene)
+    for plies in (0, 2):
+        if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
+            if plies and (is_of_a_pawn(why[0]) or not is_forced(scene.other, plies)):
+                continue  # which explains too little for so late
+            yield fault.Allows(answer.reply, why, plies)
+    if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
+        yield fault.Better(best.step, why)
+    later = scene.instead.ahead(2)
+    if later and is_forced(scene.instead, 2):
+        why = taken(later, scene) or _hits(later, level, [])
+        if why and not is_shared(why[0], scene):
+            yield fault.Better(best.step, why, 2)
+
+
+def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:
+    """What a move attacks, and others do not."""
+    found = [claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS]
+    found = found or plain_threats(scene)
+    new = (claim for claim in found if not (is_there_too(claim, others) or is_spent(claim, scene)))
+    return (*new,)[:1]
+
+
+def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """What a piece that has taken something threatens to take next, and not in other lines."""
+    threats: list[Claim] = [
+        claim
+        for claim in proved_of(line)
+        if isinstance(claim, merit.Threatens)
+        and claim.target is not None
+        and claim.step.move.from_square == line.landed
+        and claim.target.kind != chess.PAWN
+        and not is_there_too(claim, others)
+        and merit.threatened(claim, line) >= merit.LEAST_THREAT
+        and is_confirmed(claim, line)
+    ]
+    return threats[:1]
+
+
+def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> list[Claim]:
+    """A single reason that is what a move takes at once, and what it threatens besides."""
+    if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
+        return claims
+    takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
+    return [*claims, *_besides(line, others)] if takes else claims
+
+
+def _besides(line: Scene, others: Sequence[Scene]) -> Sequence[Claim]:
+    """What a piece that has taken something is after next, or why nothing takes back."""
+    return hit_next(line, others) or not_retaken(line)
