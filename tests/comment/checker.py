@@ -1189,7 +1189,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"(?<!which )guards the \w+ on \w\d$",
         guards,
     ),
-    ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} runs into {MOVE}", met),
+    ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses it to {MOVE}", met),
     ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
     ("own king", r"-file beside \w+'s own king", file_left),
     ("pinned guard", r"is pinned and cannot take back", cannot_take_back),
@@ -1305,7 +1305,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("gain in a line", r"\b(?:wins|ahead)\b[^:]*: \d", gained),
     ("back in a line", r"gets (?:it )?back|regains it", regained),
     ("undermined", "undermines", undermined),
-    ("kept by", r"takes the [^:]*, and \d\S+ fails to \d", kept_by),
+    ("kept by", r"takes the [^:]*, and \d\S+ is met by \d", kept_by),
     ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
     ("pawn ending", r"pawn ending", only_pawns),
     (
@@ -1358,6 +1358,7 @@ NAMES_A_MOVE = re.compile(
     r"answer|trouble is|have been mate|possible now|runs into|[Tt]his allows|takes it$|^ follows"
     r"|has it back|Better was|right move was|(?:was|were) (?:better|possible|the move)"
     r"|miss(?:es|ed) |could have|should have|There was|better than|preferred to|fails to"
+    r"|is met by|loses it to"
 )
 REFUTES = (
     r"answer|trouble|After|leads to a score|This allows|runs into|guard away|no longer guards"

@@ -540,6 +540,23 @@ def test_what_is_taken_back_a_move_later_was_not_missed(line: str, later: bool) 
     assert takes_later(replace(made, had=seen(0.3, "c3d5", "g8f8"))) is later
 
 
+def test_a_piece_that_was_taken_before_the_move_is_not_lost_in_its_line() -> None:
+    """Where the move takes it back, both belong to one exchange."""
+    queen = "r7/pp4kp/6p1/8/3p2b1/2n4K/PQ5P/7q w - - 0 28"
+    made = scene(queen, "(Kxg4) Rf8 Qxb7+ Qxb7 Kg3 Qf3+ Kh4 Rf4+ Kg5 Qg4#")
+    assert [claim.won for claim in outcomes.outcome(made)] == [()]
+    back = scene("6k1/5n2/6p1/4p3/3B4/8/8/R5K1 w - - 0 1", "(Bxe5) Nxe5 Ra5 Nf3+ Kf2 Nd4")
+    assert all(claim.won for claim in outcomes.outcome(back))
+
+
+def test_a_line_goes_on_to_what_is_counted_as_lost() -> None:
+    fen = "3r4/1pp1kN1p/p7/4P3/2B3P1/1P4K1/P2r3P/7R b - - 0 34"
+    line = "b5 Nxd8 bxc4 Nc6+ Kd7 Na5 c3 Rc1 Rxa2 Nc4 c2 Ne3 Ra3"
+    [won] = outcomes.outcome(scene(fen, line).other)
+    assert (won.won, won.lost) == ((4,), (3, 1))
+    assert won.line.endswith("38.Rc1 Rxa2")
+
+
 def test_what_is_done_at_once_stands_before_the_line_that_wins() -> None:
     fork = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
     wins, keeps = outcomes.ComesOut((4,), (2,), "1...Kd7 2.Nxa8"), merit.Parries(step("a1a2"), None)

@@ -151,7 +151,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
         return []  # of one who is ahead nothing is won back
-    line = scene.told(plies, FAR)
+    line = scene.told(end, FAR + 1)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
         won, lost = without_trade(listed(theirs - own), listed(own - theirs))
@@ -163,7 +163,8 @@ def outcome(scene: Scene) -> list[ComesOut]:
         if {*won} == {chess.PAWN} and not any(there):
             return []  # it goes to where it is taken, and takes nothing there
         seen = set(won) <= {piece.kind for piece in taken}
-        if seen and is_plain(won, lost) and worth == 100 * gain:
+        given = None if scene.takes_back else scene.last_took  # before the move, not in the line
+        if seen and is_plain(won, lost) and given not in lost and worth == 100 * gain:
             return [ComesOut(won, lost, line, back)]
     return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
 

@@ -337,7 +337,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("opens the {file}-file against the king in the centre",),
     "XRay": ("guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
-    "RetakingFails": ("takes {target}, and {back} fails to {answer}",),
+    "RetakingFails": ("takes {target}, and {back} is met by {answer}",),
     "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),
     "Undermines": (
         "undermines {guard}, which guards {target}",
@@ -345,7 +345,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Covers": ("guards {target}",),
     "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
-    "Meets.off": ("keeps the {kind} off {at}: {reply} runs into {answer}",),
+    "Meets.off": ("keeps the {kind} off {at}: {reply} loses it to {answer}",),
     "Meets.mate": ("meets {reply}, which threatens {mate}, with {answer}",),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads

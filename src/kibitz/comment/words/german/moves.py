@@ -398,7 +398,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opens_centre": ("öffnet die {file}-Linie gegen den König in der Mitte",),
     "XRay": ("deckt {square} durch {through:den} hindurch",),
     # what the best move keeps; numbers as in judge.standing
-    "RetakingFails": ("nimmt {target:den}, und {back} scheitert an {answer}",),
+    "RetakingFails": ("nimmt {target:den}, und auf {back} folgt {answer}",),
     "NotRetaken": ("beantwortet {back} mit {answer}",),
     "Undermines": ("untergräbt {guard:den}, der {target:den} deckt",),
     "Covers": ("deckt {target:den}",),
