@@ -16,12 +16,13 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
-from kibitz.comment.claims.structure import attacks_loose
+from kibitz.comment.claims.structure import attacks_loose, attacks_two
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
     brief,
+    falls_anyway,
     is_declined,
     is_shared,
     is_spent,
@@ -532,6 +533,25 @@ def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent
     assert not is_spent(merit.Threatens(step("b5b8"), unit("na8")), made)  # a piece has to move
     hit = Feature(attacks_loose, True, (unit("pd5"),))
     assert is_spent(hit, made) is spent
+
+
+@pytest.mark.parametrize(("line", "spent"), [("Ng5 Kf8 Nxf7", False), ("Ng5 Bg6 Kf2", True)])
+def test_a_double_attack_that_one_move_meets_explains_nothing(line: str, spent: bool) -> None:
+    made = scene("6k1/5b1r/8/8/8/5N2/8/6K1 w - - 0 1", line)
+    both = Feature(attacks_two, True, (unit("rh7"), unit("bf7")))
+    assert is_spent(both, made) is spent
+
+
+@pytest.mark.parametrize(("better", "anyway"), [("Kh1 Rxd5", True), ("Rd1 Rxd5", False)])
+def test_a_pawn_that_falls_anyway_is_not_what_a_move_costs(better: str, anyway: bool) -> None:
+    """Unless it is taken back after the better move."""
+    fen = "6k1/3r4/8/3P4/8/8/8/R5K1 w - - 0 1"
+    board = chess.Board(fen)
+    moves = [board.push_san(san).uci() for san in better.split()]
+    moves += ["d1d5"] if "Rd1" in better else ["a1a2"]
+    made = replace(scene(fen, "Ra2 Rxd5 Kf2"), had=seen(0.2, *moves), has=seen(0.3))
+    assert falls_anyway(merit.Wins((chess.PAWN,), ()), made) is anyway
+    assert not falls_anyway(merit.Wins((chess.ROOK,), ()), made)
 
 
 @pytest.mark.parametrize(("line", "later"), [("a3 h6 Nxd5", True), ("a3 d4 Nb5", False)])

@@ -16,7 +16,7 @@ from kibitz.comment.claims.claim import Claim, Step, stands
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import is_forcing, mark_of
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
@@ -280,13 +280,6 @@ def wins_by(claim: outlook.Meets, scene: Scene) -> bool:
     return wins and there is not None and there < force.LEAST
 
 
-def is_loud(claim: outlook.Meets, scene: Scene) -> bool:
-    """Whether the refutation checks or threatens mate, or it or its answer takes or checks."""
-    board, reply, answer = scene.instead.after, claim.reply.move, claim.answer.move
-    loud = is_forcing(board, reply) or is_forcing(played(board, reply), answer)
-    return loud or bool(claim.mate) or scene.after.gives_check(reply)
-
-
 def is_missed(claim: Claim, scene: Scene) -> bool:
     """Whether what the better move leads to is more than what the move made leads to."""
     if scene.has is None or isinstance(claim, outcomes.HitsAgain):
@@ -323,8 +316,13 @@ def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
 
 
 def is_spent(claim: Claim, line: Scene) -> bool:
-    """Whether what a claim is of is a pawn that is attacked, and not taken in the line after it."""
+    """Whether what a claim is of is attacked, and not taken in the line after it.
+
+    That is a pawn, or two pieces at once, which one move meets; a single piece has to go away.
+    """
     match claim:
+        case Feature(name="attacks_two", pieces=targets):
+            return not any(_takes(line, target) for target in targets)
         case Feature(name="attacks_loose" | "outnumbers", pieces=(target, *_)):
             aim: Unit | None = target
         case merit.Threatens(target=Unit() as target):
@@ -334,6 +332,20 @@ def is_spent(claim: Claim, line: Scene) -> bool:
         case _:
             return False
     return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
+
+
+def falls_anyway(claim: Claim, scene: Scene) -> bool:
+    """Whether the pawn that the refutation wins is taken after the better move, too, and no more.
+
+    The side that takes it ends with as much then.
+    """
+    took, one_pawn = (
+        scene.other.captured,
+        (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ())),
+    )
+    if claim not in one_pawn or took is None or not falls_too(took, scene):
+        return False
+    return not ends_apart(scene.other, scene.instead.other)
 
 
 def is_declined(claim: Claim) -> bool:
@@ -436,21 +448,6 @@ def any_solid(claims: Sequence[Claim]) -> bool:
 def are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     """Whether what is to be said of a bad move says more than lines and scores."""
     return any(map(explains, (*causes[:1], *lines)))
-
-
-def is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
-    """Whether a cause is a bare line, and the better move has a reason of its own."""
-    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
-    best = next((line for line in lines if isinstance(line, fault.Better)), None)
-    of_reply = (fault.Prevents, outlook.Meets, fault.AvoidsLoss)
-    return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
-
-
-def is_weighty(cause: Claim) -> bool:
-    """Whether a cause is more than what the refutation does besides."""
-    if not isinstance(cause, fault.Allows):
-        return True
-    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
 
 
 def too_little(scene: Scene) -> set[str]:

@@ -33,10 +33,10 @@ from kibitz.comment.select.contrast import (
     costs_much,
     ends_apart,
     explains,
+    falls_anyway,
     falls_too,
     is_ahead_soon,
     is_by_product,
-    is_chaff,
     is_declined,
     is_hard,
     is_missed,
@@ -45,7 +45,6 @@ from kibitz.comment.select.contrast import (
     is_the_cost,
     is_there_too,
     is_too_small,
-    is_weighty,
     leaves,
     moves_of,
     parries,
@@ -103,7 +102,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         # Too little to be named as better without something that is won or kept by it.
         lines = [line for line in lines if not isinstance(line, fault.Better)]
     elif solid and not opens and any(explains(line) for line in lines):
-        causes = [cause for cause in causes if is_weighty(cause)]  # what was missed says it all
+        causes = [cause for cause in causes if _is_weighty(cause)]  # what was missed says it all
     mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):
         decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
@@ -111,7 +110,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
     opens = _opened(scene, causes)
-    if not opens and is_chaff(causes, lines):
+    if not opens and _is_chaff(causes, lines):
         causes = []
     criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
@@ -152,6 +151,21 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
     if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
         found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
+
+
+def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
+    """Whether a cause is a bare line, and the better move has a reason of its own."""
+    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    of_reply = (fault.Prevents, outlook.Meets, fault.AvoidsLoss)
+    return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
+
+
+def _is_weighty(cause: Claim) -> bool:
+    """Whether a cause is more than what the refutation does besides."""
+    if not isinstance(cause, fault.Allows):
+        return True
+    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
 
 
 def _how_taken(scene: Scene, cause: Claim) -> Claim:
@@ -214,6 +228,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         claims = [
             claim
             for claim in claims
+            if not falls_anyway(claim, scene)
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]

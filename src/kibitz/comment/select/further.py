@@ -15,8 +15,8 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
-from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.facts import Scene, phase
+from kibitz.comment.claims.outlook import is_forcing, mark_of
+from kibitz.comment.facts import Scene, phase, played
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     FAINT,
@@ -29,7 +29,6 @@ from kibitz.comment.select.contrast import (
     ends_apart,
     falls_too,
     is_by_product,
-    is_loud,
     is_of_a_pawn,
     is_shared,
     is_spent,
@@ -155,9 +154,16 @@ def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim
     plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
     match lines:
         case [fault.Better(why=()) as best] if not plain:
-            met = (claim for claim in outlook.meets(scene) if is_loud(claim, scene))
+            met = (claim for claim in outlook.meets(scene) if _is_loud(claim, scene))
             return [fault.Better(best.step, (*met,))]
     return lines
+
+
+def _is_loud(claim: outlook.Meets, scene: Scene) -> bool:
+    """Whether the refutation checks or threatens mate, or it or its answer takes or checks."""
+    board, reply, answer = scene.instead.after, claim.reply.move, claim.answer.move
+    loud = is_forcing(board, reply) or is_forcing(played(board, reply), answer)
+    return loud or bool(claim.mate) or scene.after.gives_check(reply)
 
 
 def tangible(
