@@ -533,6 +533,8 @@ def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent
     assert not is_spent(merit.Threatens(step("b5b8"), unit("na8")), made)  # a piece has to move
     hit = Feature(attacks_loose, True, (unit("pd5"),))
     assert is_spent(hit, made) is spent
+    assert is_spent(outlook.Intends(step("b5d5"), ()), made) is spent  # if the other side passes
+    assert not is_spent(outlook.Intends(step("b5b7"), ()), made)  # nothing is taken
 
 
 @pytest.mark.parametrize(("line", "spent"), [("Ng5 Kf8 Nxf7", False), ("Ng5 Bg6 Kf2", True)])

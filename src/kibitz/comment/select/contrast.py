@@ -12,7 +12,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, stands
+from kibitz.comment.claims.claim import Claim, Step, passed, stands
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
@@ -328,7 +328,8 @@ def is_spent(claim: Claim, line: Scene) -> bool:
         case merit.Threatens(target=Unit() as target):
             aim = target
         case outlook.Intends(step=made):
-            aim = captured_by(line.after, made.move)
+            idle = passed(line.after)
+            aim = captured_by(idle, made.move) if idle is not None else None
         case _:
             return False
     return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
