@@ -15,9 +15,9 @@ from kibitz.comment import force
 from kibitz.comment.claims.claim import Step
 from kibitz.comment.claims.faults import AllowsMate, faults
 from kibitz.comment.facts import Scene, played
-from kibitz.comment.judge import Label
+from kibitz.comment.judge import BAD, Label
 from kibitz.comment.words.speaker import Comment
-from kibitz.comment.words.story import BAD, Figures, Teller, decisive, figures_in, story_of
+from kibitz.comment.words.story import Figures, Teller, decisive, figures_in, story_of
 from kibitz.comment.words.story import _outplayed as outplayed
 from kibitz.position.pgn import parse_game
 from tests.comment.stories import BETTER, ROUNDED, WON, Turn, story_statements

@@ -21,6 +21,7 @@ import chess
 
 from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR, Analysis, Unsearched, name_of
 from kibitz.comment.judge import (
+    BAD,
     Evaluation,
     Label,
     evaluation_of,
@@ -46,7 +47,6 @@ REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a ga
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
 LONGEST_LOOK = 15  # times as large as that: at mistakes and blunders, so that their marks hold
-BAD = (Label.MISTAKE, Label.BLUNDER)
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 
@@ -368,28 +368,20 @@ class _Review:
         what became of it later: what is seen after it is to be kept, unless the reply shows it
         wrong.
         """
-        before, move, searches, effort = (
-            self.boards[ply],
-            self.moves[ply],
-            self.searches,
-            self.effort,
-        )
+        before, searches, effort = self.boards[ply], self.searches, self.effort
         own = searches.see(self.boards[ply + 1], effort.deep(LAST_LOOK, PAIR))
-        other = _among_others(had, before, move, searches, effort)
+        other = _among_others(had, before, self.moves[ply], searches, effort)
         looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
         pairs = [(look, with_best_tried(look, before, searches, effort)) for look in looks]
         return _weighed(pairs, own)
 
     def _longest(self, had: Evaluation, ply: int) -> tuple[Evaluation, Evaluation]:
         """What the longest looks see before a bad move, with the best one tried, and after it."""
-        board, move, limits = self.boards[ply], self.moves[ply], self.effort.deep(LONGEST_LOOK)
-        look = self.searches.see(board, limits)
-        if look.line[:1] == (move,):
-            others = tuple(board.uci(other) for other in board.legal_moves if other != move)
-            look = self.searches.see(board, replace(limits, searchmoves=others))
-        look = replace(look, priors=had.priors)
-        lower = with_best_tried(look, board, self.searches, self.effort, LONGEST_LOOK)
-        return _weighed([(look, lower)], self.searches.see(self.boards[ply + 1], limits))
+        before, searches, effort = self.boards[ply], self.searches, self.effort
+        look = _among_others(had, before, self.moves[ply], searches, effort, LONGEST_LOOK, 1)
+        lower = with_best_tried(look, before, searches, effort, LONGEST_LOOK)
+        own = searches.see(self.boards[ply + 1], effort.deep(LONGEST_LOOK))
+        return _weighed([(look, lower)], own)
 
 
 def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
@@ -442,7 +434,13 @@ def with_best_tried(
 
 
 def _among_others(
-    had: Evaluation, board: chess.Board, move: chess.Move, searches: Searches, effort: Effort
+    had: Evaluation,
+    board: chess.Board,
+    move: chess.Move,
+    searches: Searches,
+    effort: Effort,
+    times: int = LAST_LOOK,
+    lines: int = PAIR,
 ) -> Evaluation:
     """What a long look at all moves but the one made sees.
 
@@ -450,10 +448,10 @@ def _among_others(
     search that expected it may be far from the best of them. A look at all moves that expects
     another one need not be repeated without it: it was made already, and has the same best move.
     """
-    look = searches.see(board, effort.deep(LAST_LOOK, PAIR))
+    look = searches.see(board, effort.deep(times, lines))
     if look.line[:1] == (move,):
         others = tuple(board.uci(other) for other in board.legal_moves if other != move)
-        look = searches.see(board, replace(effort.deep(LAST_LOOK), searchmoves=others))
+        look = searches.see(board, replace(effort.deep(times), searchmoves=others))
     return replace(look, priors=had.priors)
 
 

@@ -33,6 +33,7 @@ class Label(IntEnum):
 SYMBOLS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
 LEAST_OF = {mark: least for least, mark in LIMITS}
+BAD = (Label.MISTAKE, Label.BLUNDER)
 MARKS = {each: SYMBOLS.get(each, "") for each in Label}
 SURPRISE = 0.1  # change of value from which the move made counts more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won
@@ -284,7 +285,7 @@ def key_moments(values: Sequence[float], labels: Sequence[Label], most: int = 8)
     """Plies (from 0) at which a reader should stop: turning points and what cost the most."""
     turns = turning_points(values)
     swings = [abs(after - before) for before, after in pairwise(values)]
-    bad = [ply for ply, label in enumerate(labels) if label in (Label.MISTAKE, Label.BLUNDER)]
+    bad = [ply for ply, label in enumerate(labels) if label in BAD]
     if len({*turns, *bad}) < 3:
         bad = [ply for ply, label in enumerate(labels) if label is not Label.NONE]
     costly = sorted({*bad} - {*turns}, key=lambda ply: -swings[ply])

@@ -16,6 +16,7 @@ from kibitz.comment.claims.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
 from kibitz.comment.facts import Scene, is_passed
 from kibitz.comment.judge import (
+    BAD,
     BETTER,
     DECIDED,
     LEAST_OF,
@@ -29,7 +30,6 @@ from kibitz.comment.judge import (
 )
 from kibitz.comment.openings import opening_of
 
-BAD = (Label.MISTAKE, Label.BLUNDER)
 BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "better", "mated")
 FEW = 5  # legal moves of a side in check up to which the right one is obvious
 NEAR = 5  # rank of a passed pawn, from 0, from which on it runs by itself

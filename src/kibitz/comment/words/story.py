@@ -23,6 +23,7 @@ from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
+    BAD,
     BETTER,
     TEN_PAWNS,
     WON,
@@ -44,7 +45,6 @@ from kibitz.position.pgn import eval_of, main_turns
 from kibitz.search.report import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
-BAD = (Label.MISTAKE, Label.BLUNDER)
 HABIT = 2  # bad moves of a kind that make a habit
 SOON = 2  # plies between the edge and what decides for which that says it all
 SWINGS = 3  # times that the better game changes hands that are worth a sentence
