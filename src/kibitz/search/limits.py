@@ -133,5 +133,12 @@ def depth_of(visits: int) -> int:
     return max(1, bisect_right(_VISITS, visits))
 
 
-_LEAST = {"report_ms": 1, "nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}
-_LEAST |= {"lines": 1}
+_LEAST = {
+    "nodes": 1,
+    "movetime": 0,
+    "movestogo": 0,
+    "depth": 1,
+    "mate": 1,
+    "lines": 1,
+    "report_ms": 1,
+}

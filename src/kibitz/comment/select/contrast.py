@@ -75,6 +75,7 @@ SOLID = (
 
 
 PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
+ONE_PAWN = (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ()))
 MATES = (merit.MateIn, outcomes.MatesLater)
 
 
@@ -340,11 +341,8 @@ def falls_anyway(claim: Claim, scene: Scene) -> bool:
 
     The side that takes it ends with as much then.
     """
-    took, one_pawn = (
-        scene.other.captured,
-        (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ())),
-    )
-    if claim not in one_pawn or took is None or not falls_too(took, scene):
+    took = scene.other.captured
+    if claim not in ONE_PAWN or took is None or not falls_too(took, scene):
         return False
     return not ends_apart(scene.other, scene.instead.other)
 
