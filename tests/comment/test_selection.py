@@ -568,7 +568,7 @@ def test_a_piece_that_was_taken_before_the_move_is_not_lost_in_its_line() -> Non
     made = scene(queen, "(Kxg4) Rf8 Qxb7+ Qxb7 Kg3 Qf3+ Kh4 Rf4+ Kg5 Qg4#")
     assert [claim.won for claim in outcomes.outcome(made)] == [()]
     back = scene("6k1/5n2/6p1/4p3/3B4/8/8/R5K1 w - - 0 1", "(Bxe5) Nxe5 Ra5 Nf3+ Kf2 Nd4")
-    assert all(claim.won for claim in outcomes.outcome(back))
+    assert [(claim.won, claim.lost) for claim in outcomes.outcome(back)] == [((3,), (1,))]
 
 
 def test_a_line_goes_on_to_what_is_counted_as_lost() -> None:
