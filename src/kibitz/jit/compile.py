@@ -94,14 +94,25 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
+        self._options = options
+
+    @functools.cached_property
+    def for_python(self) -> Any:
+        """The form that Python calls; made when it is asked for, as most never are in a process."""
+        return self._form(self.py_func)
+
+    @functools.cached_property
+    def for_kernels(self) -> Any:
+        """The form that other kernels call."""
+        form = self._form(_twin(self.py_func), no_cpython_wrapper=True)
+        form.kernel = self
+        return form
+
+    def _form(self, function: Callable[..., Any], **options: Any) -> Any:
         decorate: Any = numba.njit  # its stub does not know _nrt
-        self.for_python: Any = decorate(**OPTIONS, **options)(function)
-        self.for_kernels: Any = decorate(**OPTIONS, **options, no_cpython_wrapper=True)(
-            _twin(function)
-        )
-        self.for_kernels.kernel = self
-        cache.attach(self.for_python)
-        cache.attach(self.for_kernels)
+        form = decorate(**OPTIONS, **self._options, **options)(function)
+        cache.attach(form)
+        return form
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the form for Python."""
