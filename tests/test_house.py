@@ -324,11 +324,8 @@ def test_no_circle_of_imports() -> None:
 
 def test_every_module_is_used() -> None:
     used = {name for path in MODULES for name in modules_imported(path)}
-    by_text = {
-        name
-        for name in NAMES
-        if any(re.search(rf"[\".]{name.rpartition('.')[2]}:\w", text) for text in TEXTS)
-    }
+    named = {word for text in TEXTS for word in re.findall(r"[\".](\w+):\w", text)}
+    by_text = {name for name in NAMES if name.rpartition(".")[2] in named}
     packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
     entries = {
         module_name(path)

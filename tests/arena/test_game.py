@@ -18,7 +18,7 @@ from kibitz.arena.match.runner import schedule
 from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.cli import main
 from kibitz.core.errors import InputError
-from kibitz.data.openings import Opening, random_openings, read_openings, shuffled
+from kibitz.data.openings import Opening, RandomOpenings, random_openings, read_openings, shuffled
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
@@ -107,8 +107,18 @@ def test_random_openings_are_many_level_and_repeatable() -> None:
         assert len(opening.moves) == 8
         assert not board.is_check()
     assert len(random_openings(100, plies=1)) == 100, "20 first moves serve again and again"
+    assert random_openings(60, plies=1)[:30] == random_openings(30, plies=1)
     assert sorted(shuffled(openings, 5)) == sorted(openings)
     assert shuffled(openings, 5) == shuffled(openings, 5) != openings
+
+
+def test_random_openings_are_made_when_they_are_asked_for() -> None:
+    many, few = RandomOpenings(10**9, seed=3), random_openings(30, seed=3)
+    assert len(many) == 10**9
+    assert (many[29], many[-(10**9)], many[7:2:-2]) == (few[29], few[0], few[7:2:-2])
+    assert RandomOpenings(4, seed=3)[-3:] == few[1:4]
+    with pytest.raises(IndexError):
+        RandomOpenings(4)[4]
 
 
 def test_every_opening_is_played_with_both_colours() -> None:

@@ -12,7 +12,8 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from threading import Lock
+from typing import NamedTuple, TypeVar, overload
 
 from kibitz.core.errors import InputError
 from kibitz.core.files import Location, sha256_of
@@ -24,6 +25,7 @@ from kibitz.position.pgn import read_games
 
 Thing = TypeVar("Thing")
 RANDOM_PLIES = 8
+PATIENCE = 50  # times as many random games as there are openings yet, before one comes again
 _NUMBER = re.compile(r"^\d+\.+")
 _RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
 
@@ -84,24 +86,51 @@ def _board(text: str) -> Board:
 # --- random ---------------------------------------------------------------------------------------
 
 
-def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> list[Opening]:
-    """Random moves after which the material is level and neither king is in check.
+class RandomOpenings(Sequence[Opening]):
+    """So many openings by random moves, made when they are asked for: a test may need few of them.
 
-    The first openings of a longer list are those of a shorter one.
+    After the moves the material is level and neither king is in check. The first openings of a
+    longer list are those of a shorter one.
     """
-    openings: list[Opening] = []
+
+    def __init__(self, count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> None:
+        self._count, self._lock = count, Lock()  # of games that are played side by side
+        self._made, self._more = list[Opening](), _fair_openings(plies, seed)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Opening: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Opening]: ...
+    def __getitem__(self, index: int | slice) -> Opening | list[Opening]:
+        wanted = range(self._count)[index]
+        last = max(wanted, default=-1) if isinstance(wanted, range) else wanted
+        with self._lock:
+            self._made.extend(islice(self._more, max(0, last + 1 - len(self._made))))
+            if isinstance(wanted, range):
+                return [self._made[number] for number in wanted]
+            return self._made[wanted]
+
+
+def _fair_openings(plies: int, seed: int) -> Iterator[Opening]:
     keys: set[int] = set()
     number = 0
-    while len(openings) < count:
+    while True:
         board = play_at_random(Board(), plies, random.Random(f"{seed} {number}"))
         number += 1
         # Few plies have few different positions: then they have to serve more than once.
-        new = board.key not in keys or number > 50 * count
+        new = board.key not in keys or number > PATIENCE * (len(keys) + PATIENCE)
         fair = not board.is_check() and board.material == 0
         if new and fair and board.outcome() is None:
             keys.add(board.key)
-            openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
-    return openings
+            yield Opening(START, tuple(move.uci() for move in board.moves))
+
+
+def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> list[Opening]:
+    """The same, all at once."""
+    return [*RandomOpenings(count, plies, seed)]
 
 
 def play_at_random(board: Board, plies: int, generator: random.Random) -> Board:
@@ -171,13 +200,13 @@ def odds_in(fen: str, side: Side) -> str:
 
 def chosen_openings(
     location: Location | None, plies: int | None, count: int, seed: int
-) -> list[Opening]:
+) -> Sequence[Opening]:
     """So many openings of a file in an order that the seed decides, or so many random ones.
 
     Of a long file of lines only those are read: a large book takes half a minute.
     """
     if not location:
-        return random_openings(count, plies or RANDOM_PLIES, seed)
+        return RandomOpenings(count, plies or RANDOM_PLIES, seed)
     if unpacked_name(location).lower().endswith(".pgn"):
         return shuffled(read_openings(location, plies), seed)
     boards = _boards(location, shuffled(lines_of(location), seed))

@@ -77,7 +77,7 @@ class Setup:
 
     players: list[Spec]
     control: Control
-    openings: list[Opening]
+    openings: Sequence[Opening]
     rounds: int  # pairs of games for every two players who meet
     gauntlet: bool = False
     seed: int = 0
