@@ -53,6 +53,9 @@ TINY = (  # of a run of `learn`
 PLAY = "--set most_plies=40"  # of `selfplay`
 SMALLER = {
     "--average ema --result-share 0.25": "--average ema --result-share 0.25 --threads 1",
+    "-o annotated.pgn": "-o annotated.pgn --nodes 500",
+    "-o puzzles.csv": "-o puzzles.csv --nodes 2000",
+    "--clock 5+3": "--clock 0.1+0",
     "--batch 16384 --epochs 8": "--batch 32 --epochs 1",
     "--games 100": "--games 2",
     "--games 20": "--games 2",

@@ -248,7 +248,7 @@ def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
     class Fake(Searches):
         def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             assert limits.nodes
-            short = limits.nodes <= 10 * 100
+            short = limits.nodes < analyse.LONGEST_LOOK * 100
             value = -0.6 if board.fen() == boards[-1].fen() and short else 0.0
             best = other if board.turn else chess.Move.from_uci("h7h6")
             line = (best,) if best in board.legal_moves else ()
@@ -309,7 +309,7 @@ def test_a_mark_has_to_hold_by_the_longest_looks(longest: float, mark: Label) ->
         def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             if board.fen() == boards[1].fen():
                 return view_of(0.0, (nothing,))
-            long = (limits.nodes or 0) >= analyse.LONGEST_LOOK * analyse.DEEP
+            long = (limits.nodes or 0) >= analyse.LONGEST_LOOK * 100
             value = longest if long else 0.24
             return view_of(value if board.turn else -value, (best if board.turn else nothing,))
 
@@ -325,6 +325,15 @@ def test_nodes_are_for_each_line() -> None:
     assert (two.nodes, two.lines) == (200_000, None)  # as many as the engine has
     timed = Effort(Limits(movetime=10)).deep(5)
     assert (timed.movetime, timed.lines) == (100, 1)
+
+
+def test_a_quick_analysis_confirms_words_and_not_marks_by_large_searches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(analyse, "DEEP", 20_000)  # smaller in other tests
+    quick, usual = Effort(Limits(nodes=500)), Effort(Limits(nodes=20_000))
+    assert (quick.marking(15).nodes, usual.marking(15).nodes) == (7_500, 300_000)
+    assert (quick.deep(5).nodes, usual.deep(5).nodes) == (100_000, 100_000)
 
 
 def opening_of(*moves: str) -> tuple[list[chess.Board], list[chess.Move]]:

@@ -75,11 +75,19 @@ class Effort:
         A second line costs as many nodes as the first. Time is the user's, and is not multiplied
         again.
         """
+        return self._of_lines(times, lines, DEEP)
+
+    def marking(self, times: int, lines: int = 1) -> Limits:
+        """The same of a look that a mark has to stand: as large, or in a quick analysis smaller."""
+        return self._of_lines(times, lines, 1)
+
+    def _of_lines(self, times: int, lines: int, least: int) -> Limits:
         nodes, told = self.limits.nodes, None if lines == PAIR else lines
         if nodes is None:
             return replace(self.again, lines=told)
-        least = max(AGAIN * nodes // (LAST_LOOK * PAIR), DEEP)
-        return Limits(nodes=lines * times * least, lines=told)
+        return Limits(
+            nodes=lines * times * max(AGAIN * nodes // (LAST_LOOK * PAIR), least), lines=told
+        )
 
     @property
     def table(self) -> int:
@@ -291,7 +299,7 @@ class _Review:
         """Look longer before and after what seems bad, and at what is said to be better."""
         views, boards, moves = self.views, self.boards, self.moves
         plies = {*_with_next(new)} - self.looked - self.settled
-        deeper = dict.fromkeys(sorted(plies), self.effort.deep(LAST_LOOK, PAIR))
+        deeper = dict.fromkeys(sorted(plies), self.effort.marking(LAST_LOOK, PAIR))
         _look(views, boards, deeper, self.searches)
         self.looked |= {*deeper}
         _look_back(views, moves, self.settled)
@@ -337,7 +345,7 @@ class _Review:
     def _amiss(self) -> set[int]:
         """The plies at which the move made has turned out far better than a long look had it.
 
-        If it is not the move that this look expected, a look as long after it has to say so.
+        If it is not the move that this look expected, the longest look after it has to say so.
         """
         views, amiss = self.views, set[int]()
         for ply in sorted(ply for ply in self.settled if ply < len(self.moves)):
@@ -346,7 +354,8 @@ class _Review:
                 continue
             expected = views[ply].line[:1] == (self.moves[ply],)
             after = self.boards[ply + 1]
-            if expected or -self.searches.see(after, self.effort.deep(LAST_LOOK)).value >= least:
+            limits = self.effort.marking(LONGEST_LOOK)
+            if expected or -self.searches.see(after, limits).value >= least:
                 amiss.add(ply)
         return amiss
 
@@ -369,7 +378,7 @@ class _Review:
         wrong.
         """
         before, searches, effort = self.boards[ply], self.searches, self.effort
-        own = searches.see(self.boards[ply + 1], effort.deep(LAST_LOOK, PAIR))
+        own = searches.see(self.boards[ply + 1], effort.marking(LAST_LOOK, PAIR))
         other = _among_others(had, before, self.moves[ply], searches, effort)
         looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
         pairs = [(look, with_best_tried(look, before, searches, effort)) for look in looks]
@@ -380,7 +389,7 @@ class _Review:
         before, searches, effort = self.boards[ply], self.searches, self.effort
         look = _among_others(had, before, self.moves[ply], searches, effort, LONGEST_LOOK, 1)
         lower = with_best_tried(look, before, searches, effort, LONGEST_LOOK)
-        own = searches.see(self.boards[ply + 1], effort.deep(LONGEST_LOOK))
+        own = searches.see(self.boards[ply + 1], effort.marking(LONGEST_LOOK))
         return _weighed([(look, lower)], own)
 
 
@@ -430,7 +439,7 @@ def with_best_tried(
     """What is seen before a move once the best one was tried by a search of its own."""
     after = board.copy()
     after.push(had.line[0])
-    return tried(had, searches.see(after, effort.deep(times)))
+    return tried(had, searches.see(after, effort.marking(times)))
 
 
 def _among_others(
@@ -448,10 +457,10 @@ def _among_others(
     search that expected it may be far from the best of them. A look at all moves that expects
     another one need not be repeated without it: it was made already, and has the same best move.
     """
-    look = searches.see(board, effort.deep(times, lines))
+    look = searches.see(board, effort.marking(times, lines))
     if look.line[:1] == (move,):
         others = tuple(board.uci(other) for other in board.legal_moves if other != move)
-        look = searches.see(board, replace(effort.deep(times), searchmoves=others))
+        look = searches.see(board, replace(effort.marking(times), searchmoves=others))
     return replace(look, priors=had.priors)
 
 

@@ -162,7 +162,6 @@ def test_an_annotation_is_followed_over_a_reload(tab: Tab, server: Server) -> No
     paste(tab, GAMES.split("\n\n[Event")[0])
     moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
     press(tab, "Annotate")
-    choose(tab, "Nodes", "100000", "dialog")
     press(tab, "Annotate", "dialog")
     wait(tab, "document.querySelector('.progress progress')")
     show(tab, server, "analyse", keep=True)
