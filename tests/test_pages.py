@@ -54,12 +54,15 @@ PLAY = "--set most_plies=40"  # of `selfplay`
 SMALLER = {
     "--average ema --result-share 0.25": "--average ema --result-share 0.25 --threads 1",
     "-o annotated.pgn": "-o annotated.pgn --nodes 500",
+    "-o random-int8.safetensors": "-o random-int8.safetensors --positions 500",
     "-o puzzles.csv": "-o puzzles.csv --nodes 2000",
     "--clock 5+3": "--clock 0.1+0",
     "--batch 16384 --epochs 8": "--batch 32 --epochs 1",
     "--games 100": "--games 2",
     "--games 20": "--games 2",
     "--generations 40": f"--generations 1 {TINY}",
+    "--set learn.start=zero/networks/0001.safetensors": "--set learn.games=6"
+    f" --set learn.start=zero/networks/0001.safetensors --set selfplay.nodes=20 {TINY}",
     "--hours 1": f"--generations 1 {TINY} --set learn.games=6 --set selfplay.nodes=20",
     "--hours 2": "--generations 2",
     "--network plain-4x64": "--network plain-1x8",

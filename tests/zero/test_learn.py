@@ -121,6 +121,37 @@ def test_a_run_that_ends_within_a_generation_counts_all_games_of_its_shards(
     assert games == [Folder(tmp_path / "run").all_games] != [0]
 
 
+def test_a_network_that_has_learned_goes_on_in_another_run(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taught = finished.network(2, playing=False)
+    sizes = "learn.network=sparse-16x8", "learn.gate_games=2"
+    begin(tmp_path / "run", f"learn.start={taught}", *sizes, generations=1)
+    run = Folder(tmp_path / "run")
+    assert weights(run, 0) == weights(finished, 2) != weights(run, 1)
+    assert run.settings().learn.result_share_of(1) == 0.5  # its searches know something
+    assert "0001.safetensors" not in (run.training(1) / "training.toml").read_text()
+    assert "networks/0000.safetensors" in (run.training(1) / "training.toml").read_text()
+    card = read_card(run.network(1))
+    assert card.provenance.data.startswith("12 games against itself, ")
+    assert "; then 6 games against itself, " in card.provenance.data
+    assert len(card.provenance.commands) == 2
+    shutil.move(taught, tmp_path / "gone.safetensors")  # what goes on has its own copy
+    try:
+        assert main(["learn", str(run.root), "--resume", "--generations", "2"]) == 0
+    finally:
+        shutil.move(tmp_path / "gone.safetensors", taught)
+    capsys.readouterr()
+    for start, why in (
+        (str(finished.network(2)), "int8"),
+        ("nowhere.safetensors", "no such file: 'nowhere.safetensors'"),
+        ("materiel", "give uniform, random, material, or the .safetensors of a float network"),
+    ):
+        folder = str(tmp_path / "none")
+        assert main(["learn", folder, *flags(*TINY, f"learn.start={start}")]) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_the_best_network_of_a_run_plays(finished: Folder) -> None:
     best = finished.root / "best.safetensors"
     assert resolve(finished.root) == str(best)

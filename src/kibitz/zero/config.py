@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from kibitz.arena.match.elo import Sprt
@@ -28,6 +29,7 @@ from kibitz.train.config import (
 )
 from kibitz.zero.selfplay.config import SelfPlay
 
+STARTS = ("uniform", "random", "material")
 WINDOW_SLOPE = 0.4  # KataGo's: of each new position, when the window begins to grow
 STEPS_OF_WARMUP = 20
 LAST_RATE = 0.1  # of a training's rate, at its end
@@ -78,9 +80,10 @@ class Learn:
     """The cycle: how much is played, trained and rated in each generation."""
 
     # --- play
-    start: Literal["uniform", "random", "material"] = setting(
+    start: str = setting(
         "random",
-        "plays generation 0: all is level, a network of random weights, the pieces are counted",
+        "plays generation 0: uniform (all is level), random (weights), material (pieces are"
+        " counted), or the file of a float network, which is trained on",
     )
     games: int = setting(4000, "games of each generation", low=1)
     group: int = setting(200, "games that a process plays before it looks up", low=1)
@@ -164,6 +167,9 @@ class Learn:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.start not in STARTS and not self.is_taught:
+            fix = f"give {', '.join(STARTS)}, or the .safetensors of a float network"
+            raise ConfigError("learn.start", value=self.start, fix=fix)
         for name in ("rating_games", "gate_games"):
             if getattr(self, name) % 2:
                 fix = "give an even number; openings come in pairs"
@@ -176,6 +182,11 @@ class Learn:
             if parse(size).family != "sparse":
                 fix = "give a sparse one, like sparse-64x32-threats"
                 raise ConfigError("learn.network: not for learning here", value=size, fix=fix)
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether generation 0 is a network that has learned already."""
+        return self.start.endswith(".safetensors")
 
     def gate_test(self) -> Sprt | None:
         """The test by which a generation replaces the last one; None without bounds."""
@@ -196,9 +207,9 @@ class Learn:
         return sorted(growth)
 
     def size_of(self, generation: int) -> str:
-        """The size of a generation's network; 0 has none, and is what learning starts from."""
+        """The size of a generation's network; of 0 the name of what learning starts from."""
         if not generation:
-            return self.start
+            return Path(self.start).stem
         begun = [size for first, size in self.growth if first <= generation]
         return begun[-1] if begun else self.network
 
@@ -222,7 +233,7 @@ class Learn:
 
     def result_share_of(self, generation: int) -> float:
         """The share of results in the value target of a generation's training."""
-        if generation > self.result_fade:
+        if self.is_taught or generation > self.result_fade:
             return self.result_share
         part = (generation - 1) / self.result_fade
         return 1.0 - part * (1.0 - self.result_share)
@@ -233,8 +244,8 @@ class Learn:
         """The settings of a generation's training but for tables and places of their own.
 
         `size` is the window's, `fresh` how many positions of it are new, `last` the float network
-        of the generation before, empty for the first. Where another size is wanted than that one
-        has, a new network begins, and the last one teaches it.
+        of the generation before, empty where there is none. Where another size is wanted than that
+        one has, a new network begins, and the last one teaches it.
         """
         grows = bool(last) and self.size_of(generation) != last_size
         shown = self.growth_reuse * size if grows else self.reuse * fresh

@@ -31,7 +31,7 @@ from typing import IO, NamedTuple, TypeVar, cast
 import msgspec
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError
-from kibitz.core.files import write_bytes
+from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.journal import lock, open_lock, read_record
 from kibitz.core.log import Level, Stop, level, set_level
 from kibitz.core.settings import FILE, dump
@@ -39,7 +39,7 @@ from kibitz.core.workers import processors
 from kibitz.data.store import Store
 from kibitz.nets.discover import RUN
 from kibitz.nets.files import load
-from kibitz.nets.models.make import create, quantise_sparse
+from kibitz.nets.models.make import create, float_sparse, quantise_sparse
 from kibitz.zero.config import Learn, LearnSettings, from_file
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -145,6 +145,8 @@ class Folder:
         if others and others != [FILE]:
             fix = "name an empty folder or a new one"
             raise InputError(f"other files are here, {others[0]}", value=str(self.root), fix=fix)
+        if settings.learn.is_taught and not self.exists:
+            float_sparse(Path(settings.learn.start))  # or it is refused, before anything is written
         write_bytes(self.root / SETTINGS, dump(settings).encode())
 
     def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:
@@ -171,13 +173,16 @@ class Folder:
         return str(self.network(self.trained()[generation].plays))
 
     def start(self, learn: Learn) -> str:
-        """What plays generation 0; a network of random weights is made where it is missing."""
-        if learn.start != "random":
+        """What plays generation 0; its network is made, or copied, where it is missing."""
+        if learn.start != "random" and not learn.is_taught:
             return learn.start
-        playing, drawn = self.network(0), self.network(0, playing=False)
+        playing, first = self.network(0), self.network(0, playing=False)
         if not playing.is_file():
-            create(learn.network, drawn, f"{self.root.resolve().name}-0000", learn.seed)
-            quantise_sparse(drawn, playing, "int8")
+            if learn.is_taught:
+                write_bytes(first, read_bytes(learn.start))
+            else:
+                create(learn.network, first, f"{self.root.resolve().name}-0000", learn.seed)
+            quantise_sparse(first, playing, "int8")
         return str(playing)
 
     def check_networks(self) -> None:
@@ -205,8 +210,7 @@ class Folder:
 
     def games(self, generation: int | None = None) -> Path:
         """The folder of a generation's games, or of all."""
-        games = self.root / "games"
-        return games if generation is None else games / f"{generation:04}"
+        return self.root / "games" / ("" if generation is None else f"{generation:04}")
 
     def group_file(self, generation: int, group: int) -> Path:
         """The file that says that a group is finished."""
@@ -246,10 +250,8 @@ class Folder:
     def put_damaged_aside(self, first: int) -> None:
         """Move shards from a generation on that are damaged out of the way, each with a line."""
         games, folder = self.games(), self.root / "damaged"
-        unread = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
-        store = Store(
-            [path for path in unread if path.parent.name >= f"{first:04}"], f"in {folder}"
-        )
+        late = [path for path in games.rglob("*.shard") if path.parent.name >= f"{first:04}"]
+        store = Store(sorted({*late} - self._sound), f"in {folder}")
         self._sound |= {Path(str(path)) for path, _ in store.headers()}
         for name in store.damaged:
             new = folder / Path(name).relative_to(games)

@@ -175,7 +175,7 @@ def train_network(work: Work, generation: int) -> bool:
     if outcome.stopped:
         return False
     for source, playing in zip(outcome.files, (False, True), strict=False):
-        _keep_network(folder, generation, source, playing=playing)
+        _keep_network(work, generation, source, playing=playing)
     decided = gate(work, generation)
     if decided is None:
         return False
@@ -200,14 +200,21 @@ def train_network(work: Work, generation: int) -> bool:
     return True
 
 
-def _keep_network(folder: Folder, generation: int, source: Path, *, playing: bool) -> None:
-    """Copy a trained network among those of the run; its card describes the whole run."""
+def _keep_network(work: Work, generation: int, source: Path, *, playing: bool) -> None:
+    """Copy a trained network among those of the run; its card describes the whole run.
+
+    That of a run which began with a network says first what its card says.
+    """
+    folder, learn = work.folder, work.settings.learn
     card, weights = network_files.load(source)
     positions = sum(positions_by(folder, generation))
+    data = [f"{folder.all_games:,} games against itself, {positions:,} positions"]
+    commands = [f"kibitz learn: generations 1 to {generation}"]
+    if learn.is_taught:
+        began = network_files.read_card(folder.network(0, playing=False)).provenance
+        data, commands = [began.data or learn.start, *data], [*began.commands, *commands]
     provenance = msgspec.structs.replace(
-        card.provenance,
-        data=f"{folder.all_games:,} games against itself, {positions:,} positions",
-        commands=(f"kibitz learn: generations 1 to {generation}",),
+        card.provenance, data="; then ".join(data), commands=tuple(commands)
     )
     name = f"{folder.root.resolve().name}-{generation:04}"
     card = msgspec.structs.replace(card, name=name, provenance=provenance)
@@ -234,11 +241,11 @@ def _planned(work: Work, generation: int) -> TrainingSettings:
     """
     folder, whole, root = work.folder, work.settings, work.folder.root
     _, size = window_begins(folder, generation)
-    last = ""
-    if generation > 1:
-        last = str(folder.network(generation - 1, playing=False).relative_to(root))
+    last = last_size = ""
+    if generation > 1 or whole.learn.is_taught:
+        before = folder.network(generation - 1, playing=False)
+        last, last_size = str(before.relative_to(root)), network_files.read_card(before).size
     fresh = positions_by(folder, generation)[-1]
-    last_size = folder.trained()[generation - 1].size if last else ""
     planned = whole.learn.training(generation, size, fresh, work.cores, last, last_size)
     output = folder.training(generation).relative_to(root)
     run = replace(planned.run, output=output, name=f"{generation:04}")

@@ -214,10 +214,12 @@ def gate(work: Work, generation: int) -> Gate | None:
     A test that most games leave undecided says which of its two hypotheses is the likelier.
     """
     learn, trained = work.settings.learn, work.folder.trained()
-    if not (learn.gate or learn.gate_bounds) or generation == 1:
+    untaught = generation == 1 and not learn.is_taught
+    if not (learn.gate or learn.gate_bounds) or untaught:
         return Gate(generation)
     sprt = learn.gate_test()
-    last, work.generation = trained[generation - 1].plays, generation
+    last = trained[generation - 1].plays if generation > 1 else 0
+    work.generation = generation
     first, second = (player_of(work.folder, learn, str(number)) for number in (generation, last))
     results = match(work, f"gate-{generation:04}", first, second, learn.gate_games, sprt)
     if results is None:

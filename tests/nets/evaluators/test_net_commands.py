@@ -96,7 +96,8 @@ def test_join_evaluates_like_one_and_chooses_like_the_other(
 def test_join_takes_networks_of_integers_too(capsys: pytest.CaptureFixture[str]) -> None:
     for seed, name in enumerate("ab"):
         said(capsys, "net", "new", "sparse-64x32", "-o", f"{name}.safetensors", "--seed", str(seed))
-        said(capsys, "net", "quantise", f"{name}.safetensors", "-o", f"{name}8.safetensors")
+        files = f"{name}.safetensors", "-o", f"{name}8.safetensors"
+        said(capsys, "net", "quantise", *files, "--positions", "50")
     made = said(capsys, "net", "join", "a8.safetensors", "b8.safetensors", "-o", "c8.safetensors")
     assert made["precision"] == "int8"
     assert made["parameters"] == read_card(Path("a.safetensors")).parameters
@@ -115,7 +116,8 @@ def test_join_without_a_policy_finds_all_moves_alike(capsys: pytest.CaptureFixtu
     made = said(capsys, "net", "join", "a.safetensors", "-o", "flat.safetensors")
     assert made["commands"] == ["kibitz net join a.safetensors"]
     assert made["size"] == "sparse-64x32-tactics"
-    whole = said(capsys, "net", "quantise", "flat.safetensors", "-o", "int8.safetensors")
+    words = "quantise", "flat.safetensors", "-o", "int8.safetensors", "--positions", "500"
+    whole = said(capsys, "net", *words)
     assert whole["largest_logit"] == 0
     files = "a.safetensors", "flat.safetensors", "int8.safetensors", "uniform"
     judged, chosen, _ = said(capsys, "net", "compare", *files, "--positions", "50")["rows"]

@@ -248,13 +248,14 @@ def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
 
 
 def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> list[Claim]:
-    """A single reason that is what a move takes at once, and what it threatens besides."""
+    """A single reason that is what a move takes or hits, and why it is not taken, or a threat."""
     if len(claims) != 1 or line.captured is None or vars(claims[0]).get("line"):
         return claims
-    takes = isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes))
-    return [*claims, *_besides(line, others)] if takes else claims
+    if isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes)):
+        return [*claims, *_besides(line, others)]
+    return [*claims, *not_retaken(line)] if kind_of(claims[0]) in HITS else claims
 
 
 def _besides(line: Scene, others: Sequence[Scene]) -> Sequence[Claim]:
-    """What a piece that has taken something is after next, or why nothing takes back."""
-    return hit_next(line, others) or not_retaken(line)
+    """Why nothing takes back what has taken something, or what it is after next."""
+    return not_retaken(line) or hit_next(line, others)

@@ -96,7 +96,7 @@ def export(file: Path, location: Path) -> None:
 
 def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quantisation:
     """Write the integer form of a float sparse network file; returns what was clipped."""
-    card, weights = _float_sparse(file)
+    card, weights = float_sparse(file)
     done = quantise(weights, policy)
     network_files.save(
         location, done.network._asdict(), msgspec.structs.replace(card, precision=policy)
@@ -190,7 +190,8 @@ def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
     return card, weights
 
 
-def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+def float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+    """The card and weights of a float sparse network file; anything else is refused."""
     card, weights = _sparse(file)
     if card.precision != "float32":
         fix = "its numbers are integers already; take the float file it was made from"
