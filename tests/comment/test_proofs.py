@@ -913,6 +913,12 @@ CASES: list[Figures] = [
         scene("4k3/8/4p3/3q4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7"),
         [scene("4k3/8/4p3/3n4/8/5B2/8/4K3 w - - 0 1", "Bxd5 exd5 Kd2 Kd7")],
     ),
+    # A rook is taken for it elsewhere.
+    (
+        aftermath.PicksUp(unit("qd5"), (), ""),
+        scene("4k3/8/b7/3q4/8/2N5/8/4K2R w - - 0 1", "Nxd5 Bb5 Kf2 Kd7 Ke3"),
+        [scene("4k3/8/8/3q4/8/2N5/6b1/4K2R w - - 0 1", "Nxd5 Bxh1 Kf2 Kd7 Ke3")],
+    ),
     (
         aftermath.Takes(unit("qd5")),
         scene(LOOSE, "Rxd5 Ke7"),

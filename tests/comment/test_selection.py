@@ -16,14 +16,16 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
-from kibitz.comment.claims.structure import attacks_loose, attacks_two
+from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
+    as_good,
     brief,
     falls_anyway,
     is_declined,
+    is_incidental,
     is_shared,
     is_spent,
     is_too_small,
@@ -433,6 +435,42 @@ def test_what_takes_and_threatens_a_piece_does_both(right: str, why: list[str]) 
     takes: list[Claim] = [aftermath.Takes(unit("pf4"))]
     assert kinds(tuple(with_threat(takes, made, []))) == why
     assert with_threat(takes, made, [made]) == takes  # another line has it as well
+
+
+HIT_BEHIND = "rn2kb1r/1bq2ppp/p2ppn2/1p6/3PP3/2NB1N2/PP1B1PPP/2RQ1RK1 w kq - 2 11"
+
+
+@pytest.mark.parametrize(
+    "claim", [aftermath.Takes(unit("pb5")), merit.Threatens(step("b5c7"), unit("qc7"))]
+)
+def test_why_nothing_takes_back_comes_before_what_is_threatened_next(claim: Claim) -> None:
+    """The knight may be taken, and the rook behind it takes the queen then."""
+    made = replace(scene(HIT_BEHIND, "Nxb5 Qb6 Nc3"), analysis=always(-0.8))
+    assert kinds(tuple(with_threat([claim], made, []))) == [kind_of(claim), "NotRetaken"]
+    kept = replace(scene(HIT_BEHIND.replace("2RQ", "3Q"), "Nxb5 Qb6 Nc3"), analysis=always(-0.8))
+    assert "NotRetaken" not in kinds(tuple(with_threat([claim], kept, [])))
+
+
+LOOSE_PAWN = "4k3/8/6r1/4p3/8/3N4/7P/4K3 b - - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("first", "longer", "as_well"), [(0.2, 0.2, True), (0.1, 0.2, False), (0.2, 0.1, False)]
+)
+def test_what_another_move_as_good_does_not_do_is_no_reason(
+    first: float, longer: float, as_well: bool
+) -> None:
+    """The rook guards the pawn, and a king's move is as good, by two looks or not."""
+    had = replace(seen(0.2, "g6e6"), other=seen(first, "e8d7"))
+    made = scene(LOOSE_PAWN, "Kf8 Kf1", had, seen(0.2, "e1f1"))
+    made = replace(made, analysis=seen_by(lambda _board, _times: seen(-longer, "e1f1")))
+    other = as_good(made)
+    assert (other is not None) is as_well
+    [claim] = guards(made.instead)
+    assert is_incidental(claim, other) is as_well
+    assert not is_incidental(claim, made.instead)
+    assert not is_incidental(aftermath.Takes(unit("Ph2")), other)  # won, whatever others do
+    assert as_good(replace(made, move=chess.Move.from_uci("e8d7"))) is None
 
 
 def test_a_better_move_is_explained_by_its_next_where_the_answer_is_forced() -> None:

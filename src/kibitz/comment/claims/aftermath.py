@@ -111,7 +111,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         while end < len(moves) and moves[end].to_square == took.square:
             end += 1
         later = min(end + (end - plies) % 2, len(boards) - 1)  # after the answer
-        least = 1 if took.kind == chess.PAWN else PIECE
+        least = 1 if took.kind == chess.PAWN else max(PIECE, balance(boards[end], white) - had - 2)
         ends = boards[later : later + 1 if took.kind == chess.PAWN else later + 3 : 2]
         if any(balance(board, white) - had < least for board in ends) or _hangs(boards[-1], white):
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AMISS, LAST_LOOK, PLAYABLE
+from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR
 from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, passed, stands, step
 from kibitz.comment.claims.endings import simplifies
@@ -205,15 +205,15 @@ class GoesBack(Claim):
 def went_back(scene: Scene) -> list[GoesBack]:
     """Whether the move undoes one made lately, or is undone by the next one, before the endgame.
 
-    A piece that had to go was attacked. Where it is undone, nothing else is nearly as good.
+    A piece that had to go was attacked. Where it is undone, a long look sees nothing better.
     """
     piece, back = scene.piece, chess.Move(scene.landed, scene.move.from_square)
     busy = scene.captured is not None or scene.after.is_check() or scene.before.is_check()
     if busy or piece.kind in (chess.PAWN, chess.KING) or phase(scene.before) == "endgame":
         return []
     if scene.next == back and not captured_by(scene.boards[2], back):
-        lines = scene.analysis.lines(scene.boards[2], LAST_LOOK, PLAYABLE)
-        if any(expected[:1] != [back] for expected in lines):
+        expected = scene.analysis.expected(scene.boards[2], LAST_LOOK, PAIR)
+        if expected is not None and expected[:1] != [back]:
             return []
         line = scene.after.variation_san(scene.follow[:2]).replace(". ", ".")
         return [GoesBack(piece._replace(square=back.to_square), line)]

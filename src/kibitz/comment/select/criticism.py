@@ -27,6 +27,7 @@ from kibitz.comment.select.contrast import (
     SOLID,
     any_solid,
     are_explained,
+    as_good,
     brief,
     comes_too,
     consequences,
@@ -39,6 +40,7 @@ from kibitz.comment.select.contrast import (
     is_by_product,
     is_declined,
     is_hard,
+    is_incidental,
     is_missed,
     is_shared,
     is_spent,
@@ -139,7 +141,16 @@ def _told(
     told = any(explains(cause) and not _is_bare(cause) for cause in causes[:1])
     if not (solid or opens or told) and mark_of(scene) is not Label.INACCURACY:
         causes, lines = on_the_board(scene, causes, lines, level)
-    return causes, met(scene, causes, lines)
+    return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
+
+
+def _its_own(line: Claim, scene: Scene) -> Claim:
+    """A better move without what another as good one does not do."""
+    if not isinstance(line, fault.Better) or not line.why:
+        return line
+    other = as_good(scene)
+    why = tuple(claim for claim in line.why if not is_incidental(claim, other))
+    return line if why == line.why else fault.Better(line.step, why, line.plies if why else 0)
 
 
 def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
@@ -276,7 +287,7 @@ def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
-    instead = scene.instead
+    instead, other = scene.instead, as_good(scene)
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
     left_out = too_little(scene) - {*SAVES}
     if not scene.takes_back and is_ahead_soon(instead, scene) and not takes_later(scene):
@@ -286,7 +297,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         for claim in reasons(instead, level, most, more)
         if not (is_shared(claim, scene) or is_declined(claim) or is_too_small(claim, scene))
         and kind_of(claim) not in left_out
-        and not (costs_much(scene) and is_spent(claim, instead))
+        and not (is_incidental(claim, other) or (costs_much(scene) and is_spent(claim, instead)))
     ]
     better, avoids = brief(claims), fault.AvoidsLoss()
     if scene.reply:
