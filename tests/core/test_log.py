@@ -59,6 +59,23 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
     assert capsys.readouterr().err == "games: 600 of 1,200 (7/s)\ngames: 1,200 of 1,200 (7/s)\n"
 
 
+def test_large_counts_and_parts_of_one_are_written_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "LINE_SECONDS", 0.0)
+    with progress("positions", total=20_000_000) as bar:
+        bar.advance(12_345_678)
+        for _ in range(3):
+            bar.advance(1 / 3)
+        bar.advance(0.15116)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in told] == [
+        *("12,345,678 of 20,000,000", "12,345,678.3 of 20,000,000"),
+        *("12,345,678.6 of 20,000,000", "12,345,679 of 20,000,000"),
+        "12,345,679.1 of 20,000,000",
+    ]
+
+
 def test_nothing_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("counting", total=2) as bar:
         bar.advance()

@@ -99,17 +99,23 @@ class _Lines:
 
     def __init__(self, what: str, total: float | None) -> None:
         self._what, self._text = what, ""
-        self._of = "" if total is None else f" of {total:,g}"
+        self._of = "" if total is None else f" of {_counted(total)}"
         self._done, self._said = 0.0, time.monotonic()
 
     def advance(self, amount: float) -> None:
         self._done += amount
         if time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
-            say(f"{self._what}: {self._done:,g}{self._of}{self._text}")
+            say(f"{self._what}: {_counted(self._done)}{self._of}{self._text}")
 
     def rename(self, text: str) -> None:
         self._text = f" ({text})"
+
+
+def _counted(amount: float) -> str:
+    """A count in full, with a tenth where part of one is done."""
+    tenths = math.floor(10 * amount + 1e-6)  # after many small parts of a whole
+    return f"{tenths // 10:,}" if tenths % 10 == 0 else f"{tenths / 10:,.1f}"
 
 
 @contextmanager
