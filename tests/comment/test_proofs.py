@@ -97,6 +97,7 @@ THROUGH = "1r5k/2Q3p1/4p1P1/1r5p/7q/1R6/2P5/1K4R1 w - - 0 35"
 GIVEN = "8/8/8/8/2r3NP/2B2p1K/1P2k3/8 b - - 5 59"
 ROOK = "8/8/4k3/8/8/n7/8/R3K3 w - - 0 1"
 
+BESIDE = "8/8/1p1r3R/2kp4/3r2P1/P1N4P/1PK5/8 w - - 4 44"
 FORKS, BARE = "r3k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "r4rk1/5pp1/7p/8/8/3BB3/3Q1PPP/6K1 w - - 0 1"
 PERPETUAL, RIGHTS = "7k/5Q2/8/8/8/8/1q6/7K w - - 0 1", "r3k2r/8/8/8/8/8/4Q3/4K2R w kq - 0 1"
 MATED = seen_by(lambda _board, _times: seen(-1.0, mate=-7))
@@ -839,6 +840,12 @@ CASES: list[Figures] = [
         outcomes.OpensUp("1...gxh6 2.Qxh6"),
         scene(BARE, "Bxh6 gxh6 Qxh6 f6 h3 Ra7 h4 Rfa8"),
         [scene(BARE, "Bxh6 gxh6 Qxh6 f6 Be2 Ra7 h4 Rfa8"), scene(BARE, "h3 Ra7 h4 Rfa8")],
+    ),
+    # The king may take the rook, whatever comes of it.
+    (
+        aftermath.PicksUp(unit("rd6"), (), "44...Ka6 45.Rxd6"),
+        scene(BESIDE.replace("2kp4", "k2p4"), "b4+ Ka6 Rxd6 Kb7 Rd7+ Kc6"),
+        [scene(BESIDE, "b4+ Kc6 Rxd6+ Kb7 Nxd5 b5 g5 Rh4 Kd3")],
     ),
     # The king comes too late, or takes the pawn next.
     (

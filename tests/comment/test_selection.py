@@ -17,7 +17,7 @@ from kibitz.comment.claims.claim import Claim, is_forced
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
@@ -435,6 +435,27 @@ def test_what_takes_and_threatens_a_piece_does_both(right: str, why: list[str]) 
     takes: list[Claim] = [aftermath.Takes(unit("pf4"))]
     assert kinds(tuple(with_threat(takes, made, []))) == why
     assert with_threat(takes, made, [made]) == takes  # another line has it as well
+
+
+@pytest.mark.parametrize(
+    ("pawns", "bare"),
+    [("p4p1p/6p1", 0), ("p4p1p/8", 1), ("p4p2/6p1", 1), ("p7/6p1", 2), ("p7/8", 3)],
+)
+def test_pawns_before_a_king_and_beside_it_cover_it(pawns: str, bare: int) -> None:
+    behind, before = pawns.split("/")
+    row = behind.replace("p4p1p", "p4pkp").replace("p4p2", "p4pk1").replace("p7", "p5k1")
+    assert exposure(chess.Board(f"8/{row}/{before}/8/8/8/8/4K3 w - - 0 1"), chess.BLACK) == bare
+
+
+def test_a_bishop_that_is_exchanged_before_its_king_opens_nothing() -> None:
+    fen = "5rk1/p2bppbp/3p1npB/4qPN1/1p2PN1Q/3P4/r5PP/1R3R1K w - - 2 20"
+    assert outcomes.opens_up(scene(fen, "Bxg7 Kxg7 Nf3 Qc5 Ng5 Qe5 h3 Rc8")) == []
+
+
+def test_a_repetition_too_late_to_be_shown_is_none() -> None:
+    fen = "5rk1/p2bppb1/3p1npB/4q1N1/1p2PN1Q/3P4/r5PP/1R3R1K w - - 0 21"
+    line = "Bxg7 Kxg7 Nd5 Nh5 Nf3 Qe6 Nxb4 Ra4 Nd4 Qe5 Nf3 Qe6"
+    assert outcomes.drawn(scene(fen, line)) == []
 
 
 HIT_BEHIND = "rn2kb1r/1bq2ppp/p2ppn2/1p6/3PP3/2NB1N2/PP1B1PPP/2RQ1RK1 w kq - 2 11"

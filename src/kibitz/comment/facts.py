@@ -410,11 +410,11 @@ def mate_pattern(board: chess.Board) -> str:
 
 
 def exposure(board: chess.Board, white: bool) -> int:
-    """How open a king stands: pawns missing on the files beside it, two if it has come out."""
+    """How open a king stands: pawns missing before and beside it, two if it has come out."""
     king = board.king(white)
     assert king is not None
     home = king >> 3 if white else 7 - (king >> 3)
-    ranks = range(home + 1, min(home + 1 + SHELTER, 8))
+    ranks = range(max(home, 1), min(home + 1 + SHELTER, 8))
     near = sum(chess.BB_RANKS[rank if white else 7 - rank] for rank in ranks)
     files = [king & 7, *files_beside(king)]
     pawns = board.pieces_mask(chess.PAWN, white)

@@ -104,8 +104,8 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         if scene.last_took is not None and not back and took.worth < WORTH[scene.last_took]:
             continue  # more was lost
         back = len(moves) > plies + 1 and moves[plies + 1].to_square == took.square
-        open_to_it = force.loss_on(boards[plies + 1], took.square) >= force.LEAST
-        if took.kind == chess.PAWN and plies and open_to_it and not back:
+        given = force.loss_on(boards[plies + 1], took.square)
+        if plies and not back and CENTIPAWNS[took.kind] - given < force.LEAST:
             continue  # what takes it may be taken back
         end = plies + 1  # of what is taken on this square
         while end < len(moves) and moves[end].to_square == took.square:

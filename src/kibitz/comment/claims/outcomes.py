@@ -260,7 +260,7 @@ def drawn(scene: Scene) -> list[Draws]:
                 return [Draws("check", line)]
             made = zip(checks, boards[1::2], strict=True)
             forced = all(check or _hits(position) for check, position in made)
-            return [Draws("repetition", line)] if forced else []
+            return [Draws("repetition", line)] if forced and line else []
     return []
 
 
