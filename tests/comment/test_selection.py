@@ -452,7 +452,7 @@ def test_a_bishop_that_is_exchanged_before_its_king_opens_nothing() -> None:
     assert outcomes.opens_up(scene(fen, "Bxg7 Kxg7 Nf3 Qc5 Ng5 Qe5 h3 Rc8")) == []
 
 
-def test_a_repetition_too_late_to_be_shown_is_none() -> None:
+def test_a_repetition_that_begins_late_in_the_line_is_none() -> None:
     fen = "5rk1/p2bppb1/3p1npB/4q1N1/1p2PN1Q/3P4/r5PP/1R3R1K w - - 0 21"
     line = "Bxg7 Kxg7 Nd5 Nh5 Nf3 Qe6 Nxb4 Ra4 Nd4 Qe5 Nf3 Qe6"
     assert outcomes.drawn(scene(fen, line)) == []

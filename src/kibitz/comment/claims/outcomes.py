@@ -260,7 +260,7 @@ def drawn(scene: Scene) -> list[Draws]:
                 return [Draws("check", line)]
             made = zip(checks, boards[1::2], strict=True)
             forced = all(check or _hits(position) for check, position in made)
-            return [Draws("repetition", line)] if forced and line else []
+            return [Draws("repetition", line)] if forced else []
     return []
 
 
@@ -282,7 +282,7 @@ def _hits(board: chess.Board) -> bool:
 def _repeats(boards: list[chess.Board]) -> bool:
     """Whether the last position was there before, not too late in the line to be of the move."""
     keys = [*map(force.key_of, boards)]
-    return keys.index(keys[-1]) < min(len(keys) - 1, FAR)
+    return keys.index(keys[-1]) < min(len(keys) - 1, FAR - 1)
 
 
 # --- kings and pawns ------------------------------------------------------------------------------
