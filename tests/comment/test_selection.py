@@ -21,11 +21,9 @@ from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
-    as_good,
     brief,
     falls_anyway,
     is_declined,
-    is_incidental,
     is_shared,
     is_spent,
     is_too_small,
@@ -33,6 +31,7 @@ from kibitz.comment.select.contrast import (
     taken,
     takes_later,
 )
+from kibitz.comment.select.criticism import as_good, is_incidental
 from kibitz.comment.select.further import with_threat
 from kibitz.comment.select.rank import (
     Memory,

@@ -280,7 +280,7 @@ def _hits(board: chess.Board) -> bool:
 
 
 def _repeats(boards: list[chess.Board]) -> bool:
-    """Whether the last position was there before, not too late in the line to be of the move."""
+    """Whether the last position was there before, by the seventh ply, so that it is of the move."""
     keys = [*map(force.key_of, boards)]
     return keys.index(keys[-1]) < min(len(keys) - 1, FAR - 1)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AS_GOOD
 from kibitz.comment.claims import aftermath, cover, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -346,23 +345,6 @@ def falls_anyway(claim: Claim, scene: Scene) -> bool:
     if claim not in ONE_PAWN or took is None or not falls_too(took, scene):
         return False
     return not ends_apart(scene.other, scene.instead.other)
-
-
-def as_good(scene: Scene) -> Scene | None:
-    """Another move than the one made that a long look finds as good as the best one."""
-    had = scene.had
-    if had is None or had.other is None or had.value - had.other.value > AS_GOOD:
-        return None
-    other = outlook.next_best(scene.instead)
-    if other is None or other.has is None or other.move == scene.move:
-        return None
-    return other if had.value + other.has.value <= AS_GOOD else None
-
-
-def is_incidental(claim: Claim, other: Scene | None) -> bool:
-    """Whether the better move does something slight that another as good one does not do."""
-    slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
-    return slight and other is not None and not claim.proved(other)
 
 
 def is_declined(claim: Claim) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
@@ -21,13 +21,14 @@ from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     CHASES,
     DEFENDS,
+    FAINT,
     GAINS,
     HITS,
     SAVES,
+    SLIGHT,
     SOLID,
     any_solid,
     are_explained,
-    as_good,
     brief,
     comes_too,
     consequences,
@@ -40,7 +41,6 @@ from kibitz.comment.select.contrast import (
     is_by_product,
     is_declined,
     is_hard,
-    is_incidental,
     is_missed,
     is_shared,
     is_spent,
@@ -142,6 +142,23 @@ def _told(
     if not (solid or opens or told) and mark_of(scene) is not Label.INACCURACY:
         causes, lines = on_the_board(scene, causes, lines, level)
     return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
+
+
+def as_good(scene: Scene) -> Scene | None:
+    """Another move than the one made that a long look finds as good as the best one."""
+    had = scene.had
+    if had is None or had.other is None or had.value - had.other.value > AS_GOOD:
+        return None
+    other = outlook.next_best(scene.instead)
+    if other is None or other.has is None or other.move == scene.move:
+        return None
+    return other if had.value + other.has.value <= AS_GOOD else None
+
+
+def is_incidental(claim: Claim, other: Scene | None) -> bool:
+    """Whether the better move does something slight that another as good one does not do."""
+    slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
+    return slight and other is not None and not claim.proved(other)
 
 
 def _its_own(line: Claim, scene: Scene) -> Claim:
