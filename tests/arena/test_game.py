@@ -18,8 +18,16 @@ from kibitz.arena.match.runner import schedule
 from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.cli import main
 from kibitz.core.errors import InputError
-from kibitz.data.openings import Opening, RandomOpenings, random_openings, read_openings, shuffled
+from kibitz.data.openings import (
+    Opening,
+    RandomOpenings,
+    chosen_openings,
+    random_openings,
+    read_openings,
+    shuffled,
+)
 from kibitz.position.board import Board
+from kibitz.position.pgn import game_of
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 
@@ -110,6 +118,24 @@ def test_random_openings_are_many_level_and_repeatable() -> None:
     assert random_openings(60, plies=1)[:30] == random_openings(30, plies=1)
     assert sorted(shuffled(openings, 5)) == sorted(openings)
     assert shuffled(openings, 5) == shuffled(openings, 5) != openings
+
+
+@pytest.mark.parametrize("name", ["book.pgn", "book.epd"])
+def test_few_openings_of_a_file_are_the_first_of_all_in_the_order_of_the_seed(
+    name: str, tmp_path: Path
+) -> None:
+    starts = [[str(move) for move in one.moves] for one in random_openings(20, plies=3)]
+    boards = [Board(moves=moves) for moves in starts]
+    texts = {
+        "book.pgn": "\n".join(f"{game_of(board)}\n" for board in boards),
+        "book.epd": "\n".join(board.fen() for board in boards),
+    }
+    book = tmp_path / name
+    book.write_text(texts[name])
+    everything = shuffled(read_openings(book), 7)
+    assert len({*everything}) == 20
+    assert chosen_openings(book, None, 6, 7) == everything[:6]
+    assert chosen_openings(book, None, 50, 7) == everything
 
 
 def test_random_openings_are_made_when_they_are_asked_for() -> None:

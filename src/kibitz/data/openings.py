@@ -21,7 +21,7 @@ from kibitz.core.unpacking import unpacked_name
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import lines_of, named_place, parse_epd
 from kibitz.position.fen import START, castles960, fen_of
-from kibitz.position.pgn import read_games
+from kibitz.position.pgn import Game, parse_game, read_main_lines
 
 Thing = TypeVar("Thing")
 RANDOM_PLIES = 8
@@ -44,15 +44,14 @@ class Opening(NamedTuple):
 
 def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
     """All openings of a file, at most `plies` moves each; games that have ended are left out."""
-    if unpacked_name(location).lower().endswith(".pgn"):
-        boards: Iterable[Board] = (game.board() for game in read_games(location))
-    else:
-        boards = _boards(location, lines_of(location))
-    return _some(location, boards, plies)
+    return _some(location, _boards(location), None, plies)
 
 
-def _some(location: Location, boards: Iterable[Board], plies: int | None) -> list[Opening]:
-    openings = [_opening(board) for board in boards if board.outcome(claim=True) is None]
+def _some(
+    location: Location, boards: Iterable[Board], count: int | None, plies: int | None
+) -> list[Opening]:
+    going_on = (board for board in boards if board.outcome(claim=True) is None)
+    openings = [_opening(board) for board in islice(going_on, count)]
     if not openings:
         fix = "PGN, EPD or lines of moves"
         raise InputError("no opening in this file", value=str(location), fix=fix)
@@ -66,8 +65,15 @@ def _opening(board: Board) -> Opening:
     return Opening(fen_of(start), tuple(move.uci(chess960) for move in board.moves), chess960)
 
 
-def _boards(location: Location, lines: Iterable[tuple[int, str]]) -> Iterator[Board]:
-    for number, text in lines:
+def _boards(location: Location, seed: int | None = None) -> Iterator[Board]:
+    """The boards of a file, in its order or in one that a seed decides, made as they are needed."""
+    if unpacked_name(location).lower().endswith(".pgn"):
+        games = read_main_lines(location)
+        for game in games if seed is None else shuffled([*games], seed):
+            yield (game if isinstance(game, Game) else parse_game(game.text)).board()
+        return
+    lines = lines_of(location)
+    for number, text in lines if seed is None else shuffled(lines, seed):
         with named_place(f"{location}, line {number}"):
             yield _board(text)
 
@@ -203,15 +209,11 @@ def chosen_openings(
 ) -> Sequence[Opening]:
     """So many openings of a file in an order that the seed decides, or so many random ones.
 
-    Of a long file of lines only those are read: a large book takes half a minute.
+    Of a long file only those are made: all of a large book take minutes.
     """
     if not location:
         return RandomOpenings(count, plies or RANDOM_PLIES, seed)
-    if unpacked_name(location).lower().endswith(".pgn"):
-        return shuffled(read_openings(location, plies), seed)
-    boards = _boards(location, shuffled(lines_of(location), seed))
-    going_on = (board for board in boards if board.outcome(claim=True) is None)
-    return _some(location, islice(going_on, max(1, count)), plies)
+    return _some(location, _boards(location, seed), max(1, count), plies)
 
 
 def shuffled(things: Sequence[Thing], seed: int) -> list[Thing]:
