@@ -56,9 +56,12 @@ USUAL = {
         "learn.games=2000",
         "learn.network=sparse-64x32-threats",
         "learn.grow=[]",
+        "learn.window_growth=0.75",
         "learn.reuse=1.5",
         "learn.batch=1024",
         "learn.rate=0.002",
+        "learn.result_share=0.5",
+        "learn.result_fade=6",
         "learn.gate_bounds=[]",
         "learn.rate_every=4",
         "learn.opponents=['random', 'greedy', 'material']",
@@ -100,12 +103,12 @@ class Learn:
     # --- train
     network: str = setting("sparse-64x32-tactics", "size of the first network")
     grow: tuple[str, ...] = setting(
-        ("6:sparse-128x32-tactics", "14:sparse-256x64-tactics"),
+        ("6:sparse-128x32-tactics", "10:sparse-256x64-tactics"),
         "wider networks, as generation:size",
     )
     window: int = setting(500_000, "positions of the first window; it grows with all", low=1)
     window_growth: float = setting(
-        0.75, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
+        0.9, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
     )
     reuse: float = setting(3.0, "times that a new position is shown, on average", low=0.01)
     batch: int = setting(4096, "positions in a batch", low=1)
@@ -115,9 +118,9 @@ class Learn:
     trust: float = setting(
         0.1, "share of the last network in the targets of policy and value", low=0, high=0.9
     )
-    result_share: float = setting(0.5, "of the game's result in the value target", low=0, high=1)
+    result_share: float = setting(0.1, "of the game's result in the value target", low=0, high=1)
     result_fade: int = setting(
-        6, "generations in which that share falls from 1; searches know nothing yet", low=0
+        2, "generations in which that share falls from 1; searches know nothing yet", low=0
     )
     validation: float = setting(0.02, "share of games held out", low=0, high=0.9)
     growth_reuse: float = setting(
