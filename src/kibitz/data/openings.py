@@ -209,7 +209,7 @@ def chosen_openings(
 ) -> Sequence[Opening]:
     """So many openings of a file in an order that the seed decides, or so many random ones.
 
-    Of a long file only those are made: all of a large book take minutes.
+    Of a long file only those are made: all of a large book take more than a minute.
     """
     if not location:
         return RandomOpenings(count, plies or RANDOM_PLIES, seed)
