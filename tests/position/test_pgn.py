@@ -7,6 +7,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -673,3 +674,14 @@ def test_no_tag_of_glued_games_is_lost_where_one_is_bad() -> None:
     games = list(read_games(io.StringIO(text), bad.append))
     assert [game.tree.headers["White"] for game in games] == ["a", "c"]
     assert [(fault.number, fault.line) for fault in bad] == [(2, 8)]
+
+
+@pytest.mark.parametrize("read", [read_games, read_main_lines])
+def test_a_strange_tag_among_others_does_not_hold_up_the_reader(
+    read: Callable[..., Iterator[Game | MainLine]],
+) -> None:
+    """It is read as moves, after which the next tag begins a game."""
+    text = '[White "a"]\n[Result"0-1"]\n[Black "b"]\n\n1. c4 *\n\n[White "c"]\n\n1. d4 *\n'
+    games = list(islice(read(io.StringIO(text), [].append), 9))
+    tags = [game.tree.headers if isinstance(game, Game) else game.tags for game in games]
+    assert [(names["White"], names.get("Black")) for names in tags][1:] == [("?", "b"), ("c", "?")]

@@ -233,8 +233,8 @@ class Lines:
     def take_game(self) -> list[str]:
         """The lines of a regular game: tags, an empty line, moves, an empty line."""
         lines: list[str] = []
-        while self.at_tag():
-            lines.append(self.readline())
+        while self.at_tag() and (line := self.readline()):  # none after moves among the tags
+            lines.append(line)
         for _ in range(2):  # to the empty line after the tags, and to the one after the moves
             while line := self.readline():
                 lines.append(line)
