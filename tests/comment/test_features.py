@@ -37,6 +37,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("blockade", "6k1/8/8/8/8/3p4/8/2B3K1 w - - 0 1", ["Bd2"]),
     ("behind_passed", "6k1/8/8/P7/8/8/7P/3R2K1 w - - 0 1", ["Ra1"]),
     ("chases", "3qk3/8/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "Qd6"]),
+    ("chases", "4k3/8/2n5/1p6/2P5/8/8/4K3 w - - 0 1", ["cxb5", "Nd4"]),
     ("strikes", "4k3/3p4/2p5/3p4/8/2P5/4P3/4K3 w - - 0 1", ["c4"]),
     ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e5"]),
     ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/5P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),
@@ -117,6 +118,7 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R2BQRK1 w - - 0 1", ["Qe2"]),
     ("blockade", "6k1/8/8/8/8/3p4/2P5/2B3K1 w - - 0 1", ["Bd2"]),
     ("chases", "3qk3/1p6/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "bxc6"]),
+    ("chases", "3qk3/8/2p5/8/3N4/8/8/4K3 w - - 0 1", ["Nxc6", "Qd6"]),
     # Nothing guards the pawn; there is a third one beside the two; a pawn stays on the file.
     ("strikes", "4k3/8/8/3p4/8/2P5/4P3/4K3 w - - 0 1", ["c4"]),
     ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/1P3P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),

@@ -23,6 +23,7 @@ from kibitz.comment.select.contrast import (
     answer_works_too,
     brief,
     falls_anyway,
+    falls_too,
     is_declined,
     is_shared,
     is_spent,
@@ -30,9 +31,10 @@ from kibitz.comment.select.contrast import (
     pays,
     taken,
     takes_later,
+    too_little,
 )
-from kibitz.comment.select.criticism import as_good, is_incidental
-from kibitz.comment.select.further import with_threat
+from kibitz.comment.select.criticism import as_good, is_incidental, wins_more
+from kibitz.comment.select.further import met, with_threat
 from kibitz.comment.select.rank import (
     Memory,
     as_sure,
@@ -519,6 +521,58 @@ def test_an_outpost_near_home_is_not_what_a_blunder_misses(has: float, named: bo
     assert ("Outpost" in kinds(told.better)) is named
 
 
+@pytest.mark.parametrize(("has", "slight"), [(0.1, False), (0.6, True)])
+def test_a_passed_pawn_among_pieces_is_not_what_a_blunder_costs(has: float, slight: bool) -> None:
+    among = "r1b1r1k1/ppq1bp1p/2pp2p1/5P1n/3pP3/2P1B2Q/PP2B1PP/RN3RK1 w - - 0 15"
+    made = scene(among, "Bxh5 dxe3", seen(0.05, "c3d4"), seen(has, "d4e3"))
+    assert ("PassedPawn" in too_little(made)) is slight
+    ending = scene(PAWN_ENDING, "Nd3 Bd4", seen(0.05, "f6f5"), seen(has, "c3d4"))
+    assert "PassedPawn" not in too_little(ending)
+
+
+@pytest.mark.parametrize(("last", "why"), [("g5f6", ["TakesBack"]), ("", [])])
+def test_a_better_move_takes_back_where_nothing_else_is_said_of_it(
+    last: str, why: list[str]
+) -> None:
+    fen = "r1br2k1/pp2bppp/1qn1pB2/3p4/4P3/1NN2P2/PPPQ2PP/1K1R1B1R b - - 0 12"
+    made = scene(fen, "dxe4 Bxe7", seen(0.05, "e7f6"), seen(0.4, "f6e7"))
+    came = chess.Move.from_uci(last) if last else None
+    made = replace(made, analysis=always(0.0), last=came, last_took=chess.KNIGHT if last else None)
+    cause, best = fault.Allows(step("f6e7"), ()), fault.Better(step("e7f6"), ())
+    (line,) = met(made, [cause], [best])
+    assert isinstance(line, fault.Better)
+    assert kinds(line.why) == why
+
+
+@pytest.mark.parametrize(
+    ("rook", "line", "falls"),
+    [
+        ("4R1K1", "g1g2 e8e3 e1e3", False),
+        ("4R1K1", "g1g2 e8e3", False),  # where the line ends
+        ("6K1", "g1g2 e8e3 g2f2", True),
+        ("4R1K1", "g1g2 e8e3 g2f2", True),  # it is not taken back
+        ("4R1K1", "g1g2 e8f8", False),
+    ],
+)
+def test_what_is_exchanged_does_not_fall_in_the_other_line(
+    rook: str, line: str, falls: bool
+) -> None:
+    fen = f"4r1k1/8/8/8/8/4B3/8/{rook} w - - 0 1"
+    made = scene(fen, "Kh1 Rxe3", seen(0.1, *line.split()), seen(0.2, "e8e3"))
+    made = replace(made, analysis=always(0.0))
+    assert falls_too(unit("Be3"), made) is falls
+
+
+@pytest.mark.parametrize(
+    ("won", "target", "more"), [((3, 1), "Ph2", True), ((1,), "Ph2", False), ((3,), "Nf3", False)]
+)
+def test_a_pawn_that_is_let_go_is_not_named_before_a_piece(
+    won: tuple[int, ...], target: str, more: bool
+) -> None:
+    wins = outcomes.ComesOut(won, (), "28.Kc2 Rxh3 29.a4 Rxh2+")
+    assert wins_more(fault.Allows(step("e5f4"), (wins,)), unit(target)) is more
+
+
 @pytest.mark.parametrize(("target", "enough"), [("ph2", False), ("nh2", True), (None, True)])
 def test_a_threat_lures_no_guard_away_from_a_pawn(target: str | None, enough: bool) -> None:
     """None stands for the square of a promotion."""
@@ -595,7 +649,10 @@ def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent
     assert not is_spent(outlook.Intends(step("b5b7"), ()), made)  # nothing is taken
 
 
-@pytest.mark.parametrize(("line", "spent"), [("Ng5 Kf8 Nxf7", False), ("Ng5 Bg6 Kf2", True)])
+@pytest.mark.parametrize(
+    ("line", "spent"),
+    [("Ng5 Kf8 Nxf7", False), ("Ng5 Kf8 Kf2", False), ("Ng5 Rh5 Kf2", True)],
+)
 def test_a_double_attack_that_one_move_meets_explains_nothing(line: str, spent: bool) -> None:
     made = scene("6k1/5b1r/8/8/8/5N2/8/6K1 w - - 0 1", line)
     both = Feature(attacks_two, True, (unit("rh7"), unit("bf7")))
@@ -643,6 +700,9 @@ def test_what_is_done_at_once_stands_before_the_line_that_wins() -> None:
     assert brief([wins, fork]) == brief([fork, wins]) == [fork, wins]
     assert brief([wins, keeps]) == [wins]
     assert brief([keeps, wins]) == [keeps]
+    both = Feature(attacks_two, True, (unit("ke8"), unit("ra8")))
+    assert brief([wins, both]) == [both, wins]
+    assert brief([outcomes.ComesOut((1,), (), "1...Kd7 2.Nxa8"), both]) == [both]
 
 
 def test_a_pawn_that_may_be_taken_back_is_not_picked_up() -> None:

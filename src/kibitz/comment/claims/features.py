@@ -160,9 +160,14 @@ def behind_passed(scene: Scene) -> Iterator[Feature]:
 
 
 def chases(scene: Scene) -> Iterator[Feature]:
-    """A safe piece attacks one that is worth more, which is expected to move away."""
+    """A safe piece attacks one that is worth more, which is expected to move away.
+
+    It takes nothing, but a pawn may take a pawn.
+    """
     board, by, reply = scene.after, scene.piece, scene.reply
-    if reply is None or by.kind == chess.KING or is_unsafe(board, by.square) or scene.captured:
+    if reply is None or by.kind == chess.KING or is_unsafe(board, by.square):
+        return
+    if scene.captured is not None and (scene.captured.kind, by.kind) != (chess.PAWN, chess.PAWN):
         return
     if board.piece_type_at(reply.from_square) in (None, chess.KING, chess.PAWN):
         return

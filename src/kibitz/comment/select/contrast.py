@@ -29,6 +29,7 @@ from kibitz.comment.facts import (
     is_unsafe,
     phase,
     played,
+    unit,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
 from kibitz.comment.select.rank import is_lasting, kind_of
@@ -58,6 +59,7 @@ SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up"),
     *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
     *("Castles", "TradesQueens", "Clears"),
+    *("PassedPawn", "connected_passed", "LeavesPassed"),
 )
 SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
 FAINT = (  # the same in all phases
@@ -72,8 +74,6 @@ SOLID = (
     *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
     *(aftermath.PicksUp, aftermath.Queens),
 )
-
-
 PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
 ONE_PAWN = (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ()))
 MATES = (merit.MateIn, outcomes.MatesLater)
@@ -118,17 +118,31 @@ def _takes(scene: Scene, target: Unit) -> bool:
     return any(captured_by(board, move) == target for board, move in moves)
 
 
+def _hangs(scene: Scene, target: Unit) -> bool:
+    """Whether a piece that has not moved may be taken for nothing at the end of a line."""
+    board = scene.course_boards[-1]
+    return stands(board, target) and is_unsafe(board, target.square)
+
+
 def takes_later(scene: Scene) -> bool:
     """Whether what the better move takes is taken by the same side after the move made, too."""
     return scene.instead.captured is not None and _takes(scene, scene.instead.captured)
 
 
 def falls_too(target: Unit, scene: Scene) -> bool:
-    """Whether a piece is taken in the line of the better move, too."""
+    """Whether something is taken in the line of the better move, too; a piece, not exchanged."""
     had = scene.had
     if had is None or had.line[:1] in ((), (scene.move,)) or not scene.instead.reply:
         return False
-    return _takes(scene.instead.other, target)
+    boards, moves = scene.instead.other.course_boards, scene.instead.other.course
+    for ply in range(0, len(moves), 2):
+        if captured_by(boards[ply], moves[ply]) == target:
+            then, there = boards[ply + 1], moves[ply].to_square
+            follows = [move.to_square for move in moves[ply + 1 : ply + 2]]
+            back = there in follows if follows else then.is_attacked_by(scene.mover, there)
+            traded = back and unit(then, there).worth >= target.worth > WORTH[chess.PAWN]
+            return not traded
+    return False
 
 
 def comes_too(claim: cover.LiftsBlockade | cover.OpensOwnKing, scene: Scene) -> bool:
@@ -323,7 +337,7 @@ def is_spent(claim: Claim, line: Scene) -> bool:
     """
     match claim:
         case Feature(name="attacks_two", pieces=targets):
-            return not any(_takes(line, target) for target in targets)
+            return not any(_takes(line, target) or _hangs(line, target) for target in targets)
         case Feature(name="attacks_loose" | "outnumbers", pieces=(target, *_)):
             aim: Unit | None = target
         case merit.Threatens(target=Unit() as target):
@@ -356,12 +370,14 @@ def is_too_small(claim: Claim, scene: Scene) -> bool:
     """Whether it is of a pawn, and the move costs more than any pawn."""
     if phase(scene.before) == "endgame" or not costs_much(scene, PIECE):
         return False
-    match claim:
-        case merit.Wins((chess.PAWN,)) | merit.Nets((chess.PAWN,)):
-            return True
-        case outcomes.ComesOut((chess.PAWN,)) | aftermath.PicksUp(target=Unit(kind=chess.PAWN)):
-            return True
-    return is_of_a_pawn(claim)
+    return is_of_one_pawn(claim) or is_of_a_pawn(claim)
+
+
+def is_of_one_pawn(claim: Claim) -> bool:
+    """Whether a claim is that a pawn is won."""
+    if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut)):
+        return claim.won == (chess.PAWN,)
+    return isinstance(claim, aftermath.PicksUp) and claim.target.kind == chess.PAWN
 
 
 def is_of_a_pawn(claim: Claim) -> bool:
@@ -478,5 +494,6 @@ def brief(claims: list[Claim]) -> list[Claim]:
     lined = [claim for claim in claims if claim not in plain]
     how = [claim for claim in plain if isinstance(claim, MUST_PAY) or kind_of(claim) in HOW]
     if lined and how:
-        return [how[0], lined[0]]
+        both = kind_of(how[0]) != "attacks_two" or not is_of_one_pawn(lined[0])
+        return [how[0], lined[0]] if both else [how[0]]
     return plain if claims[:1] == plain[:1] else claims[:1]

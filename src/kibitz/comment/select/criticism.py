@@ -11,7 +11,7 @@ import chess
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
 from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
@@ -139,8 +139,9 @@ def _told(
     elif not solid and all(map(is_by_product, reply or better)):
         causes, lines = tangible(scene, causes, lines, level)
     told = any(explains(cause) and not _is_bare(cause) for cause in causes[:1])
-    if not (solid or opens or told) and mark_of(scene) is not Label.INACCURACY:
-        causes, lines = on_the_board(scene, causes, lines, level)
+    if not (solid or opens) and mark_of(scene) is not Label.INACCURACY:
+        kind = fault.Better if told else Claim
+        causes, lines = on_the_board(scene, causes, lines, level, kind)
     return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
 
 
@@ -174,11 +175,22 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
     """What a move took guard or cover from, if that is lost by it, beside its refutation."""
     if not any(isinstance(cause, fault.Allows) for cause in causes[:1]):
         return []
-    found: list[Claim] = [claim for claim in uncovered(scene) if not falls_too(claim.target, scene)]
     allows = causes[0]
+    found: list[Claim] = [
+        claim
+        for claim in uncovered(scene)
+        if not (falls_too(claim.target, scene) or wins_more(allows, claim.target))
+    ]
     if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
         found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
+
+
+def wins_more(cause: Claim, target: Unit) -> bool:
+    """Whether the refutation wins a piece, where the target is a pawn."""
+    why = cause.why if isinstance(cause, fault.Allows) else ()
+    pieces = (claim for claim in why if is_gain(claim) and gain_of(claim) > CENTIPAWNS[chess.PAWN])
+    return target.kind == chess.PAWN and any(pieces)
 
 
 def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:

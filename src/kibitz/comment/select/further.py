@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import chess
 
-from kibitz.comment.claims import aftermath, outlook
+from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
@@ -150,13 +150,22 @@ def on_the_board(
 
 
 def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim]:
-    """How the better move meets the refutation, where nothing else is said of it."""
+    """How the better move meets the refutation, or takes back, where nothing else is said of it."""
     plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
     match lines:
         case [fault.Better(why=()) as best] if not plain:
             met = (claim for claim in outlook.meets(scene) if _is_loud(claim, scene))
-            return [fault.Better(best.step, (*met,))]
+            return [fault.Better(best.step, (*met,) or _back(scene))]
     return lines
+
+
+def _back(scene: Scene) -> tuple[Claim, ...]:
+    """That the better move takes a piece back, as the one made does not."""
+    took = scene.instead.captured
+    if scene.takes_back or took is None or took.kind == chess.PAWN:
+        return ()
+    claims = consequences(scene.instead)
+    return tuple(claim for claim in claims if isinstance(claim, outcomes.TakesBack))[:1]
 
 
 def _is_loud(claim: outlook.Meets, scene: Scene) -> bool:
@@ -219,7 +228,7 @@ def _found_on_the_board(
     later = scene.instead.ahead(2)
     if later and is_forced(scene.instead, 2):
         why = taken(later, scene) or _hits(later, level, [])
-        if why and not is_shared(why[0], scene):
+        if why and not (is_of_a_pawn(why[0]) or is_shared(why[0], scene)):
             yield fault.Better(best.step, why, 2)
 
 
