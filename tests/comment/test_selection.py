@@ -27,6 +27,7 @@ from kibitz.comment.select.contrast import (
     is_declined,
     is_shared,
     is_spent,
+    is_the_cost,
     is_too_small,
     pays,
     taken,
@@ -248,6 +249,50 @@ def test_what_is_picked_up_falls_in_the_second_line_too(
     picks = aftermath.PicksUp(unit("pd5"), (), "1...Kd7 2.Rxd5+")
     assert picks.proved(one)
     assert (picks in ranked(one, [picks], Memory(), "club")) is falls
+
+
+@pytest.mark.parametrize(
+    ("best", "second", "kept"),
+    [
+        ("e8d7 d1d5", "d5d4 d1e1", True),  # other answers may keep it
+        ("d5d4 d1e1", "e8d7 d1d5", False),
+    ],
+)
+def test_what_the_main_line_wins_is_won_in_that_of_a_long_look(
+    best: str, second: str, kept: bool
+) -> None:
+    def look(board: chess.Board, _times: int) -> Evaluation:
+        if board.fen() != one.after.fen():
+            return seen(0.0)
+        return replace(seen(-0.5, *best.split()), other=seen(-0.52, *second.split()))
+
+    one = scene(FALLS, "Rd1 Kd7 Rxd5+ Ke6 Rd1")
+    one = replace(one, analysis=seen_by(look))
+    picks = aftermath.PicksUp(unit("pd5"), (), "1...Kd7 2.Rxd5+", main=True)
+    assert picks.is_kept(one) is kept
+    comes = outcomes.ComesOut((chess.PAWN,), (), "1...Kd7 2.Rxd5+", main=True)
+    assert comes.is_kept(one) is kept
+
+
+@pytest.mark.parametrize(("value", "cost"), [(0.03, True), (-0.03, True), (0.12, False)])
+def test_a_draw_costs_a_win_only_where_the_score_is_even(value: float, cost: bool) -> None:
+    made = scene(FALLS, "Rd1 Kd7", seen(0.5, "c1a1", "e8e7"), seen(value, "e8d7"))
+    assert is_the_cost(outcomes.Draws("repetition"), made) is cost
+
+
+def test_what_is_given_for_a_queen_on_the_way_is_counted() -> None:
+    """22...Bxe5 takes a knight before the bishop that takes the queen is taken."""
+    fen = "1r3r1k/pb2p1bp/6p1/2P1N3/2N1n3/2q5/P4PPP/R1BQ1RK1 w - - 2 22"
+    one = scene(fen, "Bb2 Bxe5 Bxc3 Bxc3 Rb1 Bf6 c6 Nc3 Qf3 Bxc6 Qxc6 Nxb1")
+    (picks,) = aftermath.picked_up(one)
+    assert (picks.target, picks.lost) == (unit("qc3"), (3, 2))
+
+
+def test_a_line_does_not_end_where_it_is_taken_back() -> None:
+    """8.cxd5 may be answered by 8...cxd5, which comes to nothing a move later."""
+    fen = "rnbqkb1r/pp3ppp/2p2n2/3p4/4p3/3P1NP1/PPP1PPBP/RNBQ1RK1 w kq - 0 6"
+    one = scene(fen, "dxe4 Nxe4 c4 Bc5 cxd5 O-O Nc3 cxd5 Nxd5 Be6 Nc3 Nxc3 bxc3")
+    assert [claim.line for claim in outcomes.outcome(one)] == ["6...Nxe4 7.c4 Bc5 8.cxd5 O-O"]
 
 
 def test_an_answer_that_a_long_look_refutes_is_not_one() -> None:

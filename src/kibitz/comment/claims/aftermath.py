@@ -70,12 +70,14 @@ class PicksUp(Claim):
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < force.LEAST:
                 return False  # it may be made up for at once
-        if not self.line or self.main:
+        if not self.line:
             return True
         apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
         there = (board for board in scene.choices_in(self.line) if stands(board, self.target))
         had = reference(scene)[1] if scene.takes_back else balance(scene.before, scene.mover)
         had += 0 if self.target.kind == chess.PAWN else PIECE - 1
+        if self.main:
+            return keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
         return keeps_more(scene.after, scene, had, LAST_LOOK, apart) and all(
             self._falls(board, line)
             for board in (scene.after, *there)
@@ -95,6 +97,9 @@ def picked_up(scene: Scene) -> list[PicksUp]:
     boards, moves, white = scene.course_boards, scene.course, scene.mover
     back = scene.takes_back
     had, found = reference(scene)[1] if back else balance(scene.before, white), list[PicksUp]()
+    hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
+    if hangs is None or hangs >= LEAST_THREAT:
+        return []  # the line ends before the other side has taken something
     for plies in range(0, min(SHOWN, len(boards) - 2), 2):
         took = captured_by(boards[plies], moves[plies])
         if took is None or not stands(scene.before, took):
@@ -113,9 +118,10 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         later = min(end + (end - plies) % 2, len(boards) - 1)  # after the answer
         least = 1 if took.kind == chess.PAWN else max(PIECE, balance(boards[end], white) - had - 2)
         ends = boards[later : later + 1 if took.kind == chess.PAWN else later + 3 : 2]
-        if any(balance(board, white) - had < least for board in ends) or _hangs(boards[-1], white):
+        if any(balance(board, white) - had < least for board in ends):
             continue
-        theirs, own = (gone(boards[plies], boards[end], side) for side in (not white, white))
+        first = boards[plies] if scene.takes_back else scene.before
+        theirs, own = (gone(first, boards[end], side) for side in (not white, white))
         if theirs is None or own is None or listed(theirs - own) != (took.kind,):
             continue
         at_once = end <= AT_ONCE and not plies  # which needs no line
@@ -123,12 +129,6 @@ def picked_up(scene: Scene) -> list[PicksUp]:
         if line or at_once:
             found.append(PicksUp(took, listed(own - theirs), line))
     return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
-
-
-def _hangs(board: chess.Board, white: bool) -> bool:
-    """Whether a line ends before the other side has taken something of a side's."""
-    gain = force.gain(board) if board.turn != white else 0
-    return gain is None or gain >= LEAST_THREAT
 
 
 @dataclass(frozen=True)

@@ -101,9 +101,7 @@ class ComesOut(Claim):
         return replace(self, main=False) in outcome(scene)
 
     def is_kept(self, scene: Scene) -> bool:
-        """Whether long looks at each choice end with it, too, or of pieces with all but a pawn."""
-        if self.main:
-            return True
+        """Whether long looks at each choice have it, or all but a pawn; one, of a main line."""
         gain = worth_of(self.won, self.lost)
         pawn = {*self.won} == {chess.PAWN}
         if scene.captured is not None and pawn and not self.back:
@@ -114,6 +112,8 @@ class ComesOut(Claim):
         slack, apart = (1, PLAYABLE) if pawn else (2, AS_GOOD)
         had = reference(scene)[1] + max(0, least - slack)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
+        if self.main:
+            return keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
         return all(
             keeps_more(board, scene, had, LAST_LOOK, apart) and self._falls(scene, board)
             for board in (scene.after, *scene.choices_in(self.line))
@@ -151,6 +151,9 @@ def outcome(scene: Scene) -> list[ComesOut]:
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
         return []  # of one who is ahead nothing is won back
+    taking = (force.gain(board) or 0 if board.turn != white else 0 for board in boards[end:])
+    calm = zip(taking, gains[end:], strict=True)  # the line does not end where it is taken back
+    end += next((at for at, (can, has) in enumerate(calm) if can < force.LEAST and has >= gain), 0)
     line = scene.told(end, FAR + 1)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
@@ -258,8 +261,7 @@ def drawn(scene: Scene) -> list[Draws]:
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
                 return [Draws("check", line)]
-            made = zip(checks, boards[1::2], strict=True)
-            forced = all(check or _hits(position) for check, position in made)
+            forced = all(map(_hits, boards[1::2]))
             return [Draws("repetition", line)] if forced else []
     return []
 
@@ -275,8 +277,8 @@ def _is_third_time(scene: Scene) -> bool:
 
 def _hits(board: chess.Board) -> bool:
     """Whether the side to move has to answer, or it loses material."""
-    there = passed(board)
-    return there is not None and (force.gain(there) or 0) >= force.LEAST
+    there = passed(board)  # none in check
+    return there is None or (force.gain(there) or 0) >= force.LEAST
 
 
 def _repeats(boards: list[chess.Board]) -> bool:
@@ -400,10 +402,8 @@ class TradesQueens(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether they go in long looks, too."""
-        return all(
-            not played(scene.after, *line).queens
-            for line in scene.analysis.lines(scene.after, LAST_LOOK)
-        )
+        lines = scene.analysis.lines(scene.after, LAST_LOOK)
+        return not any(played(scene.after, *line).queens for line in lines)
 
 
 def without_queens(scene: Scene) -> list[TradesQueens]:

@@ -181,7 +181,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
     if scene.had is None or isinstance(claim, (outcomes.TakesBack, aftermath.Castles)):
         return False
     if isinstance(claim, outcomes.Draws):
-        level = scene.has is not None and abs(scene.has.value) < BETTER
+        level = scene.has is not None and abs(scene.has.value) < outcomes.EVEN
         return level and scene.had.value >= BETTER
     best = scene.had.line[:1]
     if best in ((), (scene.move,)):
@@ -308,7 +308,7 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
         case outcomes.Runs(pawn):
             return scene.after.piece_at(pawn.square) != chess.Piece(chess.PAWN, pawn.white)
         case outcomes.Draws():
-            level = scene.had is not None and abs(scene.had.value) < BETTER
+            level = scene.had is not None and abs(scene.had.value) < outcomes.EVEN
             return level and scene.has.value >= BETTER
         case outcomes.ComesOut():
             if claim.back and scene.takes_back and scene.instead.takes_back:

@@ -302,7 +302,7 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
 def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
     """The largest gain in a line that is not sure, said of its main line alone, if it is named.
 
-    Of equal ones it is that which says where.
+    A long look has to have it in its own line. Of equal ones it is that which says where.
     """
     gains = [claim for claim in claims if is_gain(claim)]
     unsure = [
@@ -310,6 +310,7 @@ def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
         for claim in gains
         if not (is_unnamed(claim) or is_confirmed(claim, line))
     ]
+    unsure = [claim for claim in unsure if is_confirmed(claim, line)]
     unsure.sort(key=lambda claim: (gain_of(claim), isinstance(claim, aftermath.PicksUp)))
     return unsure[-1:]
 
