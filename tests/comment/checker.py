@@ -731,14 +731,30 @@ def guards(at: At, text: str) -> bool:
 
 
 def met(at: At, text: str) -> bool:
-    """The reply named, and its answer, are possible."""
+    """The reply named, and its answer, are possible; what is lost to it is not just exchanged."""
     board = at.after.copy()
+    reply, answer = (move.rpartition(".")[2] for move in re.findall(MOVE, text)[-2:])
     try:
-        for move in re.findall(MOVE, text)[-2:]:
-            board.push_san(move.rpartition(".")[2])
+        board.push_san(reply)
+        goal = board.parse_san(answer).to_square
     except ValueError:
         return False
-    return True
+    there = board.piece_type_at(goal)
+    if "loses it" not in text or there is None:
+        return True
+    return won_on(board, goal) >= min(WORTH[there], 2)
+
+
+def won_on(board: chess.Board, square: int) -> int:
+    """Pawns' worth that the side to move wins by captures on a square, if it wants to."""
+    takes = list(board.generate_legal_captures(to_mask=chess.BB_SQUARES[square]))
+    there = board.piece_type_at(square)
+    if not takes or there is None:
+        return 0
+    least = min(takes, key=lambda move: WORTH[board.piece_type_at(move.from_square) or 6] or 99)
+    then = board.copy(stack=False)
+    then.push(least)
+    return max(0, WORTH[there] - won_on(then, square))
 
 
 def blocks_no_more(at: At, text: str) -> bool:
@@ -1307,7 +1323,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("undermined", "undermines", undermined),
     ("kept by", r"takes the [^:]*, and \d\S+ is met by \d", kept_by),
     ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
-    ("pawn ending", r"pawn ending", only_pawns),
+    ("pawn ending", r"pawn ending[^:]*: \d|pawn ending is", only_pawns),
     (
         "bishops left",
         r"different colours: \d",
@@ -1415,7 +1431,9 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
                 yield sentence, reply, "#answer"
             if about is own and (last := last_of_line(other or reply, sentence[found.start() :])):
                 about, rest = last
-            verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
+            verb = re.match(
+                r"(?:, which| now|:? it| (?!loses it to)[a-z]+s\b)", sentence[found.end() :]
+            )
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
         if idea := threatened(about, rest):

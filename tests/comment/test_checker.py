@@ -113,6 +113,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This meets 5...Qxg2 with 6.Rf1.", ""),
         ("This keeps the queen off g2: 5...Qxg2 loses it to 6.Rf1.", ""),
         ("This keeps the king off f7: 5...Kxf7 loses it to 6.Bc4.", "meets"),
+        ("This keeps the knight off f3: 5...Nf3+ loses it to 6.gxf3.", ""),
+        ("This keeps the knight off e6: 5...Ne6 loses it to 6.Bxe6.", "meets"),  # an exchange
         ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
         ("The knight on f7 no longer blocks the pawn on g7.", "blockade"),
         ("The f-file beside White's own king is open now.", "own king"),

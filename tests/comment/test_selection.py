@@ -664,17 +664,18 @@ def test_a_refutation_is_met_that_threatens_mate(better: str, mate: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("pawn", "reply", "answer", "key"),
+    ("king", "pawn", "reply", "answer", "key"),
     [
-        ("8", "a2a3", "e3a3", "Meets.off"),
-        ("8", "a2a1", "e3e1", "Meets"),  # the answer is made elsewhere
-        ("P7", "a2a3", "e3a3", "Meets"),  # the reply has taken a pawn
+        ("6k1", "8", "a2a3", "e3a3", "Meets.off"),
+        ("5bk1", "8", "a2a3", "e3a3", "Meets"),  # which is taken back
+        ("6k1", "8", "a2a1", "e3e1", "Meets"),  # the answer is made elsewhere
+        ("6k1", "P7", "a2a3", "e3a3", "Meets"),  # the reply has taken a pawn
     ],
 )
-def test_a_piece_is_kept_off_a_square_where_it_would_be_taken(
-    pawn: str, reply: str, answer: str, key: str
+def test_a_piece_is_kept_off_a_square_where_it_would_be_lost(
+    king: str, pawn: str, reply: str, answer: str, key: str
 ) -> None:
-    made = scene(f"6k1/8/8/8/8/{pawn}/r7/4R1K1 w - - 0 1", "Re3")
+    made = scene(f"{king}/8/8/8/8/{pawn}/r7/4R1K1 w - - 0 1", "Re3")
     claim = outlook.Meets(step(reply), step(answer))
     assert claim_key(claim, made) == key
     assert claim_slots(claim, made)["kind"] == "rook"

@@ -6,18 +6,21 @@ from dataclasses import fields
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
 from kibitz.comment.select.rank import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
+
+LOST = 200  # centipawns from which on a piece is lost and not only exchanged
 
 
 def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dict[str, str]:
@@ -107,9 +110,13 @@ def claim_key(claim: Claim, scene: Scene) -> str:
 
 
 def _takes_what_comes(claim: outlook.Meets, scene: Scene) -> bool:
-    """Whether the reply takes nothing, and the answer takes the piece that has come."""
+    """Whether the reply takes nothing, and the answer wins the piece that has come."""
     reply = claim.reply.move
-    return reply.to_square == claim.answer.move.to_square and not scene.after.is_capture(reply)
+    if reply.to_square != claim.answer.move.to_square or scene.after.is_capture(reply):
+        return False
+    then = played(scene.after, reply)
+    lost = CENTIPAWNS.get(then.piece_type_at(reply.to_square) or chess.KING, 0)
+    return 0 < min(lost, LOST) <= force.loss_on(then, reply.to_square)
 
 
 def _outcome_key(claim: Claim) -> str:
