@@ -1153,7 +1153,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "pawn ending",
-        r"(?<!won )pawn ending|only kings and pawns",
+        r"(?<!won )(?<!lost )pawn ending(?! is)|only kings and pawns",
         lambda at, _: at.after.occupied == at.after.pawns | at.after.kings,
     ),
     (
@@ -1323,7 +1323,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("undermined", "undermines", undermined),
     ("kept by", r"takes the [^:]*, and \d\S+ is met by \d", kept_by),
     ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
-    ("pawn ending", r"pawn ending[^:]*: \d|pawn ending is", only_pawns),
+    ("pawn ending", r"lost pawn ending|pawn ending is", only_pawns),
     (
         "bishops left",
         r"different colours: \d",
@@ -1432,7 +1432,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             if about is own and (last := last_of_line(other or reply, sentence[found.start() :])):
                 about, rest = last
             verb = re.match(
-                r"(?:, which| now|:? it| (?!loses it to)[a-z]+s\b)", sentence[found.end() :]
+                r"(?:, which| now| can|:? it| (?!loses it to)[a-z]+s\b)", sentence[found.end() :]
             )
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
