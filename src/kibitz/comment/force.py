@@ -36,6 +36,12 @@ def gain(board: chess.Board, move: chess.Move | None = None) -> int | None:
     return _memory().searched(board, move)[0]
 
 
+def lost_next(board: chess.Board, white: bool) -> int:
+    """Centipawns that a side loses where the other is to move; most where a search has no end."""
+    lost = gain(board) if board.turn != white else 0
+    return SURE_MATE if lost is None else lost
+
+
 def best(board: chess.Board) -> chess.Move | None:
     """The move that wins most by force."""
     return _memory().searched(board, None)[1]

@@ -97,8 +97,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
     boards, moves, white = scene.course_boards, scene.course, scene.mover
     back = scene.takes_back
     had, found = reference(scene)[1] if back else balance(scene.before, white), list[PicksUp]()
-    hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
-    if hangs is None or hangs >= LEAST_THREAT:
+    if force.lost_next(boards[-1], white) >= LEAST_THREAT:
         return []  # the line ends before the other side has taken something
     for plies in range(0, min(SHOWN, len(boards) - 2), 2):
         took = captured_by(boards[plies], moves[plies])

@@ -142,8 +142,7 @@ class ComesOut(Claim):
 
 def outcome(scene: Scene) -> list[ComesOut]:
     """What the line wins, if it does; what only makes up for a recent loss wins back."""
-    boards, white = scene.calm_boards, scene.mover
-    base, had = reference(scene)
+    boards, white, (base, had) = scene.calm_boards, scene.mover, reference(scene)
     gains = [balance(board, white) - had for board in boards]
     if len(boards) < 4 or gains[-1] < 1:
         return []
@@ -151,9 +150,10 @@ def outcome(scene: Scene) -> list[ComesOut]:
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
         return []  # of one who is ahead nothing is won back
-    taking = (force.gain(board) or 0 if board.turn != white else 0 for board in boards[end:])
-    calm = zip(taking, gains[end:], strict=True)  # the line does not end where it is taken back
-    end += next((at for at, (can, has) in enumerate(calm) if can < force.LEAST and has >= gain), 0)
+    rests = [force.lost_next(board, white) < force.LEAST for board in boards[: FAR + 2]]
+    end = next((at for at in range(end, len(rests)) if rests[at] and gains[at] >= gain), 0)
+    if not end:
+        return []  # it would end where it is taken back
     line = scene.told(end, FAR + 1)
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
