@@ -3,19 +3,24 @@
 +1.00 is an even chance to win. Ten bins of scores say what games from there came to; ChessQA's
 Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine would give, and
 games with evaluations, as Lichess exports them, ask the same of other positions. `marks` asks of
-such games whether Lichess's evaluations and ours mark the same moves.
+such games whether Lichess's evaluations and ours mark the same moves; those of another program,
+asked in our place, show how far two strong engines agree.
 """
 
 from __future__ import annotations
 
 import json as jsonlib
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Annotated, Any, NamedTuple
 
+import chess.engine
 import chess.pgn
 import numpy as np
 from cyclopts import App, Parameter
@@ -256,6 +261,21 @@ def our_figures(tree: chess.pgn.Game, searches: Searches, cache: AnalysisCache) 
     return figures_of(tree, analysis.views)[0]
 
 
+def figures_by(program: chess.engine.SimpleEngine, nodes: int, tree: chess.pgn.Game) -> Figures:
+    """A game in numbers by another program, which has a new table for each position."""
+    for node in [tree, *tree.mainline()]:
+        board = node.board()
+        if board.is_checkmate():
+            node.comment = "[%eval #0]"
+            continue
+        info = program.analyse(board, chess.engine.Limit(nodes=nodes), game=object())
+        node.comment = ""
+        node.set_eval(info["score"])
+    figures = figures_in(tree)
+    assert figures is not None
+    return figures
+
+
 # --- commands -------------------------------------------------------------------------------------
 
 
@@ -313,6 +333,9 @@ def marks_command(
     games: Annotated[int, Parameter(help="Of each file, those with all evaluations.")] = 37,
     nodes: Annotated[int, Parameter(help="Nodes for each position.")] = NODES,
     network: NetworkFlag = AUTODISCOVER,
+    engine: Annotated[
+        str, Parameter(help="Command of a UCI program that evaluates in our place.")
+    ] = "",
     json: JsonFlag = False,
 ) -> int:
     """Compare marks and accuracies with those that Lichess's evaluations give by the same formula.
@@ -326,17 +349,11 @@ def marks_command(
     if not trees:
         raise InputError("no game with all evaluations", fix="name games with [%eval]")
     shown, done = progress("games", total=len(trees)), 0
-    with (
-        Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine,
-        shown as bar,
-        graceful_stop() as stop,
-    ):
-        searches = Searches(engine)
-        cache = AnalysisCache(engine, Effort(Limits(nodes=nodes)))
+    with _evaluating(engine, network, nodes) as figures, shown as bar, graceful_stop() as stop:
         for tree in bar.over(trees, stop):
             theirs, white = figures_in(tree), tree.turn()
             assert theirs is not None
-            ours = our_figures(tree, searches, cache)
+            ours = figures(tree)
             counts.update(compared(ours, theirs, white))
             sides = [accuracy(each.values, white) for each in (ours, theirs)]
             apart += [a - b for a, b in zip(*sides, strict=True) if a is not None and b is not None]
@@ -346,7 +363,7 @@ def marks_command(
     away = {"higher": fmean(apart), "error": error, "away": fmean(map(abs, apart))}
     accuracies = {"sides": len(apart), **{name: round(n, 2) for name, n in away.items()}}
     facts = {
-        "network": named(chosen(network)),
+        **({"program": engine} if engine else {"network": named(chosen(network))}),
         "nodes": nodes,
         "games": done,
         "moves": counts.total(),
@@ -359,6 +376,21 @@ def marks_command(
     if not json:
         emit({"games": done, "moves": counts.total(), **accuracies}, as_json=False)
     return EXIT_STOPPED if stop.requested else 0
+
+
+@contextmanager
+def _evaluating(
+    program: str, network: str, nodes: int
+) -> Iterator[Callable[[chess.pgn.Game], Figures]]:
+    """What makes figures of a game: our searches, or a program where one is named."""
+    if program:
+        with chess.engine.SimpleEngine.popen_uci(shlex.split(program)) as running:
+            yield partial(figures_by, running, nodes)
+        return
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        searches = Searches(engine)
+        cache = AnalysisCache(engine, Effort(Limits(nodes=nodes)))
+        yield partial(our_figures, searches=searches, cache=cache)
 
 
 def _right_of(answers: Sequence[Judgement]) -> tuple[int, int]:

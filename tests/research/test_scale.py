@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -145,3 +146,20 @@ def test_marks_are_printed_and_analyses_kept(
     assert "mistakes" in capsys.readouterr().out
     path.write_text("1. e4 e5 1-0\n")
     assert carry_out(app, words) == 2
+
+
+def test_another_program_marks_in_our_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(LICHESS)
+    program = f"{sys.executable} -m kibitz --config= uci"
+    words = ["marks", str(path), "--nodes", "2000", "--json", "--engine"]
+    assert carry_out(app, [*words, program]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["program"], facts["games"], facts["moves"]) == (program, 1, 5)
+    assert "network" not in facts
+    assert facts["marks"]["mistakes"]["theirs"] == 2
+    assert facts["marks"]["mistakes"]["both"] >= 1  # the mate in one that is allowed
+    assert carry_out(app, [*words, "no-such-program"]) == 2
+    assert "no-such-program" in capsys.readouterr().err
