@@ -50,6 +50,7 @@ MAY_IMPORT_TORCH = (
     "nets.evaluators.torch",
     "comment.decoder.transformer",
     "zero.cycle_stages",
+    "research.endings.fit",
 )
 MUST_NOT_IMPORT_TORCH = ("nets", "nets.card", "train", "nets.evaluators", "comment")
 

@@ -25,6 +25,7 @@ from kibitz.search.alphabeta.constants import (
     MOST_FADED_PLIES,
     ODDS_SCALE,
 )
+from kibitz.search.alphabeta.endings import known_score
 from kibitz.search.alphabeta.order import correction
 from kibitz.search.alphabeta.table import (
     BIAS,
@@ -83,7 +84,9 @@ def cached_eval(context: Context, position: np.record) -> int:
     cached = thread.eval_cache[place]
     if cached & ~WORD == key & ~WORD:
         return signed(cached & WORD) - BIAS
-    raw_eval = centipawns_of(context.network, context.scratch, position)
+    raw_eval = known_score(position)
+    if raw_eval == 0:
+        raw_eval = centipawns_of(context.network, context.scratch, position)
     thread.eval_cache[place] = key & ~WORD | np.uint64(raw_eval + BIAS)
     return raw_eval
 

@@ -1,0 +1,157 @@
+"""What alpha-beta knows of bishop and knight: by symmetry, by retrograde analysis, in games."""
+
+from __future__ import annotations
+
+import chess
+import numpy as np
+import pytest
+
+from kibitz.arena.match.game import Control
+from kibitz.arena.match.spec import parse_player
+from kibitz.arena.match.suites import run_technique
+from kibitz.jit.compile import COMPILED
+from kibitz.position.board import Board
+from kibitz.search.alphabeta.constants import ENDING_FILE
+from kibitz.search.alphabeta.endings import (
+    OF_A_PLY,
+    STEP,
+    WON,
+    known_score,
+    plies_to_mate,
+)
+from research.endings.fit import fit
+from research.endings.retrograde import DARK, UNKNOWN, solve
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
+
+PIECES = (chess.KING, chess.BISHOP, chess.KNIGHT)
+LONGEST = 12
+
+
+@pytest.fixture(scope="module")
+def won() -> np.ndarray:
+    return solve(LONGEST)
+
+
+def score_of(board: chess.Board) -> int:
+    return int(known_score(Board.from_chess(board).position))
+
+
+def placed(squares: tuple[int, int, int, int], white: bool, turn: bool) -> chess.Board:
+    board = chess.Board.empty()
+    for kind, square in zip((*PIECES, chess.KING), squares, strict=True):
+        own = white if board.piece_map().__len__() < len(PIECES) else not white
+        board.set_piece_at(square, chess.Piece(kind, own))
+    board.turn = turn
+    return board
+
+
+def random_boards(count: int) -> list[chess.Board]:
+    random, boards = np.random.default_rng(3), list[chess.Board]()
+    while len(boards) < count:
+        squares = tuple(random.choice(64, 4, replace=False).tolist())
+        board = placed(squares, bool(random.integers(2)), bool(random.integers(2)))
+        if board.is_valid():
+            boards.append(board)
+    return boards
+
+
+@pytest.mark.parametrize("board", random_boards(20), ids=chess.Board.fen)
+def test_a_mirror_changes_nothing(board: chess.Board) -> None:
+    score, strong = score_of(board), bool(board.occupied_co[board.turn] & board.knights)
+    assert score == score_of(board.transform(chess.flip_horizontal))
+    assert score == score_of(board.mirror())
+    assert (score > 0) == strong
+    assert 0 < WON - abs(score) < 90 * STEP
+
+
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "8/7k/8/8/8/8/8/2B1K3 w - - 0 1",
+        "8/7k/8/8/8/8/8/2BBK3 w - - 0 1",
+        "8/7k/8/8/8/8/8/2NNK3 w - - 0 1",
+        "8/7k/8/8/8/8/n7/2B1K3 w - - 0 1",
+        "8/7k/8/8/8/8/p7/1NB1K3 w - - 0 1",
+        "8/7k/8/8/8/8/8/QNB1K3 w - - 0 1",
+        "8/7k/8/8/8/8/b7/1N2K3 w - - 0 1",
+        chess.STARTING_FEN,
+    ],
+)
+def test_other_endings_are_left_to_the_network(fen: str) -> None:
+    assert score_of(chess.Board(fen)) == 0
+
+
+def mates(board: chess.Board, plies: int) -> bool:
+    """Whether the side to move mates in so many plies, by brute force."""
+    if plies % 2 == 0:
+        replies = [*board.legal_moves]
+        return board.is_checkmate() or (plies > 0 and bool(replies) and all_lose(board, plies))
+    for move in board.legal_moves:
+        board.push(move)
+        found = mates(board, plies - 1)
+        board.pop()
+        if found:
+            return True
+    return False
+
+
+def all_lose(board: chess.Board, plies: int) -> bool:
+    for move in [*board.legal_moves]:
+        board.push(move)
+        found = mates(board, plies - 1)
+        board.pop()
+        if not found:
+            return False
+    return True
+
+
+def test_retrograde_analysis_finds_the_shortest_mates(won: np.ndarray) -> None:
+    random = np.random.default_rng(1)
+    assert {*np.unique(won)} == {*range(1, LONGEST, 2), int(UNKNOWN)}
+    assert not (won[:, [square for square in range(64) if square not in DARK]] != UNKNOWN).any()
+    for plies in (1, 3):
+        places = np.argwhere(won == plies)
+        for place in places[random.choice(len(places), 12)].tolist():
+            board = placed(tuple(place), white=True, turn=True)
+            assert board.is_valid(), board.fen()
+            assert mates(board, plies), board.fen()
+            assert plies == 1 or not mates(board, plies - 2), board.fen()
+
+
+def test_positions_that_are_not_won_have_no_short_mate(won: np.ndarray) -> None:
+    random, seen = np.random.default_rng(2), 0
+    while seen < 200:
+        squares = tuple(random.choice(64, 4, replace=False).tolist())
+        board = placed(squares, white=True, turn=True)
+        if squares[1] in DARK and board.is_valid() and won[squares] == UNKNOWN:
+            seen += 1
+            assert not mates(board, 1), board.fen()
+
+
+def test_what_is_known_follows_the_distance_to_mate(won: np.ndarray) -> None:
+    random = np.random.default_rng(4)
+
+    def mean(places: np.ndarray) -> float:
+        some = places[random.choice(len(places), 400)].tolist()
+        return float(np.mean([plies_to_mate(*place) / OF_A_PLY for place in some]))
+
+    near, others = np.argwhere(won == LONGEST - 1), np.argwhere(won[:, DARK] == UNKNOWN)
+    others[:, 1] = np.array(DARK)[others[:, 1]]
+    assert mean(near) < 25 < 45 < mean(others)
+
+
+def test_a_fit_learns_what_squares_say() -> None:
+    random, made_up = np.random.default_rng(5), np.full((64, 64, 64, 64), UNKNOWN)
+    places = random.choice(64, (50_000, 4))
+    made_up[tuple(places.T)] = 20 + 5 * (places[:, 3] >> 3)  # the bare king's rank
+    table, error = fit(made_up, epochs=50, seed=0)
+    assert table.dtype == np.int16
+    assert table.shape == np.load(ENDING_FILE).shape
+    assert error < 0.5 * np.std(made_up[made_up != UNKNOWN])
+
+
+def test_the_ending_is_played_out() -> None:
+    white, black = parse_player("kibitz,Search=alphabeta"), parse_player("material")
+    found = run_technique("KBNK", white, black, Control(nodes=1000), tries=6)
+    assert (found.wins, found.forfeits) == (6, 0)
