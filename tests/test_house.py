@@ -188,7 +188,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
 
 
 def test_what_is_selected_stands_on_what_is_ranked() -> None:
-    floors = ["rank", "contrast", "further", "criticism", "selection"]
+    floors = ["rank", "kinds", "contrast", "further", "criticism", "selection"]
     for at, name in enumerate(floors):
         used = imports(PACKAGE / "comment" / "select" / f"{name}.py")
         assert not used & {f"kibitz.comment.select.{above}" for above in floors[at + 1 :]}

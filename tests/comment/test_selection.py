@@ -21,21 +21,21 @@ from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
-    brief,
     falls_anyway,
     falls_too,
-    is_declined,
+    is_guard_of_nothing,
+    is_missed,
     is_shared,
     is_spent,
     is_the_cost,
     is_too_small,
-    pays,
     taken,
     takes_later,
     too_little,
 )
 from kibitz.comment.select.criticism import as_good, is_incidental, wins_more
-from kibitz.comment.select.further import met, with_threat
+from kibitz.comment.select.further import later_in_line, met, with_threat
+from kibitz.comment.select.kinds import brief, is_declined, pays
 from kibitz.comment.select.rank import (
     Memory,
     as_sure,
@@ -769,3 +769,68 @@ def test_what_the_line_wins_is_named_before_what_is_forced() -> None:
     assert forced in ranked(made, [forced], Memory(), "club")
     told = ranked(made, [forced, comes, picks], Memory(), "club")
     assert told == [picks]
+
+
+def ucis(fen: str, line: str) -> list[str]:
+    """The moves of a line in SAN as UCI."""
+    board = chess.Board(fen)
+    return [board.push_san(san).uci() for san in line.split()]
+
+
+@pytest.mark.parametrize(
+    ("better", "cost"),
+    [
+        ("Kd8 Bxf5 b3 Nf7+ Ke8 axb3 Kxf7 Rhf1 Ke8 Rf3 Nxf5 Rxf5", False),
+        ("Kd8 Bxf5 b3 Nf7+ Ke8 axb3 Kxf7", True),  # the knight is not taken
+    ],
+)
+def test_what_falls_in_both_lines_is_not_what_the_refutation_wins(better: str, cost: bool) -> None:
+    """Black is up to a knight for a pawn after 24...Kd8, of which 25.Nxf5 wins back nothing."""
+    fen = "4k2r/p3n2p/2pN4/5b2/1p1P4/q3p2B/P1P1N2P/1KR4R b k - 0 24"
+    made = scene(fen, "Kf8 Nxf5 Nxf5 Rhf1 Ke7 Rxf5 Rf8 Rg1")
+    made = replace(made, had=seen(0.3, *ucis(fen, better)), has=seen(0.5, "d6f5"))
+    claim = outcomes.ComesOut((3,), (), "25...Nxf5 26.Rhf1 Ke7 27.Rxf5", back=True)
+    assert is_the_cost(claim, made) is cost
+
+
+@pytest.mark.parametrize(
+    ("better", "missed"),
+    [
+        ("cxb4 Bxd4 exd4 Qb6 Re2 Qxd4 Be1 Qxd1 Rxd1", False),
+        ("cxb4 Bf8 Nf3 Nxd2 Nxd2 Qb6 Qb3", True),
+    ],
+)
+def test_a_pawn_that_is_won_back_was_not_missed(better: str, missed: bool) -> None:
+    fen = "r1r3k1/2q2ppp/p3p3/2bp4/1p1Nn3/2P1P2P/PP1B1PP1/R2QR1K1 w - - 2 17"
+    made = scene(fen, "Nb3 bxc3 Bxc3 Nxc3 bxc3 Ba3 Re2 Qxc3")
+    made = replace(made, had=seen(0.0, *ucis(fen, better)), has=seen(0.3, "b4c3"))
+    assert is_missed(aftermath.Takes(unit("pb4")), made) is missed
+    assert bool(taken(made.instead, made)) is missed
+
+
+def test_to_guard_what_is_not_taken_explains_nothing() -> None:
+    fen = "rnb1r1k1/5ppp/p2p4/2pP4/1p2q3/6Q1/PP1KBPPP/R2N3R w - - 0 17"
+    guard = Feature(guards, True, (unit("Pd5"), unit("qe4")))
+    for line, idle in (("Bf3 Qd4+ Kc1 Bf5", True), ("Bc4 Qd4+ Kc1 Qxd5", False)):
+        made = scene(fen, line)
+        made = replace(made, had=seen(0.2, "d1e3"), has=seen(0.5, *ucis(fen, line)[1:]))
+        assert is_guard_of_nothing(guard, made) is idle
+
+
+def test_what_the_move_takes_is_no_missed_threat_to_take_it() -> None:
+    fen = "r3r1k1/pbp1qpb1/1p1p1nnQ/4pP2/4P3/2NP2RN/PPP1B1PP/R5K1 w - - 1 17"
+    threat = merit.Threatens(step("f5g6"), unit("ng6"))
+    for line, shared in (("Rxg6 fxg6 Qxg6", True), ("Rf3 Nf4", False)):
+        made = replace(scene(fen, line), had=seen(0.2, "h6d2", "g6f4"), has=seen(0.3))
+        assert is_shared(threat, made) is shared
+
+
+@pytest.mark.parametrize(("line", "plies"), [("Bxg4 Bxg4 d5", 2), ("Bxg4 Bxg4 c4 Kh1 d5", 0)])
+def test_a_break_late_in_a_line_explains_no_mistake(line: str, plies: int) -> None:
+    fen = "2bqr1kb/p4p1p/3p1Pp1/1rp1n1Q1/1P1pP1N1/P2P4/4B1PP/R1B2RK1 b - - 4 27"
+    moves = ucis(fen, line)
+    made = replace(scene(fen, "Nxg4 Bxg4 Bxg4"), had=seen(0.5, *moves), has=seen(-0.2))
+    better = fault.Better(step("c8g4"), ())
+    _, (told,) = later_in_line(made, [], [better], "club")
+    assert isinstance(told, fault.Better)
+    assert (told.plies, bool(told.why)) == (plies, plies > 0)

@@ -8,16 +8,12 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims import aftermath, cover, outcomes, outlook
-from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, passed, stands
-from kibitz.comment.claims.endings import simplifies
+from kibitz.comment.claims.claim import Claim, passed, stands
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
     WORTH,
@@ -32,51 +28,23 @@ from kibitz.comment.facts import (
     unit,
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
-from kibitz.comment.select.rank import is_lasting, kind_of
+from kibitz.comment.select.kinds import (
+    FAINT,
+    FORCING,
+    ONE_PAWN,
+    PLACES,
+    SLIGHT,
+    is_hard,
+    is_of_a_pawn,
+    is_of_one_pawn,
+    is_strong,
+    leaves,
+)
+from kibitz.comment.select.rank import kind_of
 
-GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 SOON = 4  # plies, the move itself included
 PIECE = 0.5  # winning chances, which no pawn costs
-CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
-FORCING = (
-    "chases",
-    "attacks_loose",
-    "attacks_two",
-    "outnumbers",
-    "presses",
-    "connected_passed",
-    "Undermines",
-)  # what asks for an answer at once
-HOW = ("attacks_two", "presses", "UsesPin")  # by which something is won
-HARD = (
-    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
-    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
-    *(fault.CastlesInto, aftermath.PicksUp, aftermath.Takes, aftermath.Queens),
-)
-DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
-SLIGHT = (  # too little to be the point of a line
-    *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up"),
-    *("gains_space", "king_to_centre", "OpensKing", "TakesBack", "doubled_rooks", "battery"),
-    *("Castles", "TradesQueens", "Clears"),
-    *("PassedPawn", "connected_passed", "LeavesPassed"),
-)
-SAVES = ("Parries", "guards", "unpins", "steps_away")  # of which the better move may consist
-FAINT = (  # the same in all phases
-    *("backward", "IsolatedPawn", "DoubledPawns", "hanging_pawns"),
-    *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
-    "makes_way",
-)
-PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles", "closes_in")  # nor what costs much
-HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
-SOLID = (
-    *(*GAINS, merit.MateIn, fault.AvoidsLoss),
-    *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
-    *(aftermath.PicksUp, aftermath.Queens),
-)
-PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
-ONE_PAWN = (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ()))
-MATES = (merit.MateIn, outcomes.MatesLater)
 
 
 def consequences(scene: Scene) -> Iterator[Claim]:
@@ -127,6 +95,24 @@ def _hangs(scene: Scene, target: Unit) -> bool:
 def takes_later(scene: Scene) -> bool:
     """Whether what the better move takes is taken by the same side after the move made, too."""
     return scene.instead.captured is not None and _takes(scene, scene.instead.captured)
+
+
+def _falls_all_the_same(claim: outcomes.ComesOut, scene: Scene) -> bool:
+    """Whether all that the refutation takes is taken in the line of the better move, too.
+
+    What lies between them is then what the mover takes.
+    """
+    line, last = scene.other, len(claim.line.split()) + 1 if claim.line else None
+    moves = zip(line.course_boards[::2], line.course[:last:2], strict=False)
+    took = [unit for unit in (captured_by(*each) for each in moves) if unit is not None]
+    answer = scene.instead.other if scene.instead.reply else None
+    return answer is not None and bool(took) and all(_takes(answer, unit) for unit in took)
+
+
+def _stays_won(line: Scene, target: Unit) -> bool:
+    """Whether what a move takes is no pawn, or its side has one more at the end of the line."""
+    ends = (balance(board, line.mover) for board in (line.calm_boards[-1], line.before))
+    return target.kind != chess.PAWN or next(ends) > next(ends)
 
 
 def falls_too(target: Unit, scene: Scene) -> bool:
@@ -204,7 +190,8 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
     match claim:
         case outcomes.ComesOut():
             bad = scene.other.calm_boards[-1]
-            return balance(end, scene.mover) > balance(bad, scene.mover)
+            apart = balance(end, scene.mover) > balance(bad, scene.mover)
+            return apart and not _falls_all_the_same(claim, scene)
         case outcomes.OpensUp():
             bad = scene.other.calm_boards[-1]
             had, has = (exposure(board, scene.mover) for board in (end, bad))
@@ -222,12 +209,6 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
             )
             return castles or end.has_castling_rights(scene.mover)
     return not (leaves(claim) and scene.instead.reply and _has(scene.instead.other, claim))
-
-
-def leaves(claim: Claim) -> bool:
-    """Whether a claim is of what a line leaves, and not of what it gains."""
-    gains = isinstance(claim, (aftermath.PicksUp, aftermath.Takes, aftermath.Queens))
-    return type(claim) in aftermath.WEIGHTS and not gains
 
 
 def _has(scene: Scene, claim: Claim) -> bool:
@@ -250,7 +231,8 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
         guarded = claim.pieces[0]
     if guarded is not None and guarded.square == scene.move.from_square:
         return not is_unsafe(scene.after, scene.landed)  # it has left
-    if _is_hit_too(claim, scene):
+    aim = _aim_of(claim, scene.instead)
+    if _is_hit_too(claim, scene) or (aim is not None and aim == scene.captured):
         return True
     rooms = (tactic.__name__, merit.__name__, changed.__name__, cover.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
@@ -279,11 +261,6 @@ def _is_all(claim: Claim, taken: Unit | None) -> bool:
     return isinstance(claim, aftermath.PicksUp) and claim.target == taken
 
 
-def parries(claim: Claim, reply: Step) -> bool:
-    """Whether a claim is that just this reply is no threat any more."""
-    return isinstance(claim, merit.Parries) and claim.step.move == reply.move
-
-
 def wins_by(claim: outlook.Meets, scene: Scene) -> bool:
     """Whether the answer to the refutation wins something, as it does not where it refutes."""
     better = scene.instead.after
@@ -302,9 +279,9 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
     match claim:
         case aftermath.PicksUp():
             return not _takes(scene, claim.target)
-        case aftermath.Takes():
+        case aftermath.Takes(target):
             apart = ends_apart(scene.instead, _refuted(scene)) if scene.reply else True
-            return apart and not _takes(scene, claim.target)
+            return apart and not _takes(scene, target) and _stays_won(scene.instead, target)
         case outcomes.Runs(pawn):
             return scene.after.piece_at(pawn.square) != chess.Piece(chess.PAWN, pawn.white)
         case outcomes.Draws():
@@ -335,19 +312,31 @@ def is_spent(claim: Claim, line: Scene) -> bool:
 
     That is a pawn, or two pieces at once, which one move meets; a single piece has to go away.
     """
+    if isinstance(claim, Feature) and claim.name == "attacks_two":
+        return not any(_takes(line, target) or _hangs(line, target) for target in claim.pieces)
+    aim = _aim_of(claim, line)
+    return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
+
+
+def _aim_of(claim: Claim, line: Scene) -> Unit | None:
+    """What a claim about the first move of a line says that it attacks."""
     match claim:
-        case Feature(name="attacks_two", pieces=targets):
-            return not any(_takes(line, target) or _hangs(line, target) for target in targets)
         case Feature(name="attacks_loose" | "outnumbers", pieces=(target, *_)):
-            aim: Unit | None = target
+            return target
         case merit.Threatens(target=Unit() as target):
-            aim = target
+            return target
         case outlook.Intends(step=made):
             idle = passed(line.after)
-            aim = captured_by(idle, made.move) if idle is not None else None
-        case _:
-            return False
-    return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
+            return captured_by(idle, made.move) if idle is not None else None
+    return None
+
+
+def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:
+    """Whether the better move guards what the refutation of the one made does not take."""
+    match claim:
+        case Feature(name="guards", pieces=(target, *_)) | merit.Parries(target=Unit() as target):
+            return bool(scene.reply) and not _takes(scene.other, target)
+    return False
 
 
 def falls_anyway(claim: Claim, scene: Scene) -> bool:
@@ -361,30 +350,11 @@ def falls_anyway(claim: Claim, scene: Scene) -> bool:
     return not ends_apart(scene.other, scene.instead.other)
 
 
-def is_declined(claim: Claim) -> bool:
-    """Whether it is of an offer that is best declined, which says nothing of what comes then."""
-    return isinstance(claim, GivesUp) and claim.aim in ("offer", "offered")
-
-
 def is_too_small(claim: Claim, scene: Scene) -> bool:
     """Whether it is of a pawn, and the move costs more than any pawn."""
     if phase(scene.before) == "endgame" or not costs_much(scene, PIECE):
         return False
     return is_of_one_pawn(claim) or is_of_a_pawn(claim)
-
-
-def is_of_one_pawn(claim: Claim) -> bool:
-    """Whether a claim is that a pawn is won."""
-    if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut)):
-        return claim.won == (chess.PAWN,)
-    return isinstance(claim, aftermath.PicksUp) and claim.target.kind == chess.PAWN
-
-
-def is_of_a_pawn(claim: Claim) -> bool:
-    """Whether a claim is that a pawn is attacked."""
-    if not isinstance(claim, Feature) or claim.name not in ("attacks_loose", "outnumbers"):
-        return False
-    return claim.pieces[0].kind == chess.PAWN
 
 
 def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
@@ -393,20 +363,6 @@ def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
         return False
     same = Scene(scene.after, other.reply, (), scene.analysis, scene.move)
     return is_there_too(why[0], [same])
-
-
-def breaks(claim: Claim) -> bool:
-    """Whether a pawn attacks one in the centre."""
-    pieces = claim.pieces if isinstance(claim, Feature) and claim.name == "strikes" else ()
-    return any(chess.BB_SQUARES[pawn.square] & chess.BB_CENTER for pawn in pieces)
-
-
-def is_strong(claim: Claim) -> bool:
-    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up."""
-    if not isinstance(claim, changed.Outpost):
-        return isinstance(claim, changed.Seventh)
-    square, white = claim.piece.square, claim.piece.white
-    return (square >> 3 if white else 7 - (square >> 3)) >= aftermath.FAR_UP
 
 
 def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
@@ -423,46 +379,12 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         if claim.target.worth > most and (answer is None or answer.captured != claim.target)
     ]
     if line is scene.instead:
+        takes = [claim for claim in takes if _stays_won(line, claim.target)]
         gains = not scene.reply or ends_apart(line, _refuted(scene))
     else:
         soon = line.course_boards[: SOON + 1][-1]
         gains = balance(soon, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
-
-
-def pays(claim: Claim) -> bool:
-    """Whether a move that does this gains something; not by a pawn whose guard it lures away."""
-    target = claim.target if isinstance(claim, tactic.Deflects) else None
-    small = target is not None and target.kind == chess.PAWN
-    return isinstance(claim, PAYING) and not small
-
-
-def is_by_product(claim: Claim) -> bool:
-    """Whether a reason is of what stays, which matters less than what is taken."""
-    return is_lasting(claim) or leaves(claim) or kind_of(claim) == "opens_centre"
-
-
-def is_hard(claim: Claim) -> bool:
-    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
-    hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
-    return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__
-
-
-def explains(claim: Claim) -> bool:
-    """Whether a fault says more than a line and its score, or than what meets it."""
-    if not isinstance(claim, (fault.Allows, fault.Better)):
-        return True
-    return any(not isinstance(why, outlook.Meets) for why in claim.why)
-
-
-def any_solid(claims: Sequence[Claim]) -> bool:
-    """Whether there is material or a mate among some claims."""
-    return any(isinstance(claim, SOLID) for claim in claims)
-
-
-def are_explained(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
-    """Whether what is to be said of a bad move says more than lines and scores."""
-    return any(map(explains, (*causes[:1], *lines)))
 
 
 def too_little(scene: Scene) -> set[str]:
@@ -481,19 +403,3 @@ def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     if mark_of(scene) is Label.BLUNDER:  # which no outpost near home is the point of
         return [claim for claim in claims if kind_of(claim) != "Outpost" or is_strong(claim)]
     return list(claims)
-
-
-def brief(claims: list[Claim]) -> list[Claim]:
-    """Some reasons, of those with a line the first at most; a mate is enough.
-
-    Beside a line only what is done on the board at once is said.
-    """
-    if mates := [claim for claim in claims if isinstance(claim, MATES)]:
-        return [*mates[:1]]
-    plain = [claim for claim in claims if not vars(claim).get("line")]
-    lined = [claim for claim in claims if claim not in plain]
-    how = [claim for claim in plain if isinstance(claim, MUST_PAY) or kind_of(claim) in HOW]
-    if lined and how:
-        both = kind_of(how[0]) != "attacks_two" or not is_of_one_pawn(lined[0])
-        return [how[0], lined[0]] if both else [how[0]]
-    return plain if claims[:1] == plain[:1] else claims[:1]

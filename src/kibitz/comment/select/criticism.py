@@ -19,37 +19,21 @@ from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
-    CHASES,
-    DEFENDS,
-    FAINT,
-    GAINS,
-    HITS,
-    SAVES,
-    SLIGHT,
-    SOLID,
-    any_solid,
-    are_explained,
-    brief,
     comes_too,
     consequences,
     costs_much,
     ends_apart,
-    explains,
     falls_anyway,
     falls_too,
     is_ahead_soon,
-    is_by_product,
-    is_declined,
-    is_hard,
+    is_guard_of_nothing,
     is_missed,
     is_shared,
     is_spent,
     is_the_cost,
     is_there_too,
     is_too_small,
-    leaves,
     moves_of,
-    parries,
     same_reply,
     takes_later,
     telling,
@@ -63,6 +47,25 @@ from kibitz.comment.select.further import (
     on_the_board,
     tangible,
     with_threat,
+)
+from kibitz.comment.select.kinds import (
+    CHASES,
+    DEFENDS,
+    FAINT,
+    GAINS,
+    HITS,
+    SAVES,
+    SLIGHT,
+    SOLID,
+    any_solid,
+    are_explained,
+    brief,
+    explains,
+    is_by_product,
+    is_declined,
+    is_hard,
+    leaves,
+    parries,
 )
 from kibitz.comment.select.rank import (
     Level,
@@ -327,7 +330,10 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         for claim in reasons(instead, level, most, more)
         if not (is_shared(claim, scene) or is_declined(claim) or is_too_small(claim, scene))
         and kind_of(claim) not in left_out
-        and not (is_incidental(claim, other) or (costs_much(scene) and is_spent(claim, instead)))
+        and not is_incidental(claim, other)
+        and not (
+            costs_much(scene) and (is_spent(claim, instead) or is_guard_of_nothing(claim, scene))
+        )
     ]
     better, avoids = brief(claims), fault.AvoidsLoss()
     if scene.reply:

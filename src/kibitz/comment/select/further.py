@@ -19,25 +19,27 @@ from kibitz.comment.claims.outlook import is_forcing, mark_of
 from kibitz.comment.facts import Scene, phase, played
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
+    consequences,
+    ends_apart,
+    falls_too,
+    is_shared,
+    is_spent,
+    is_there_too,
+    moves_of,
+    same_reply,
+    taken,
+)
+from kibitz.comment.select.kinds import (
     FAINT,
     FORCING,
     GAINS,
     HITS,
     SLIGHT,
     breaks,
-    consequences,
-    ends_apart,
-    falls_too,
     is_by_product,
     is_of_a_pawn,
-    is_shared,
-    is_spent,
     is_strong,
-    is_there_too,
-    moves_of,
     pays,
-    same_reply,
-    taken,
 )
 from kibitz.comment.select.rank import (
     Level,
@@ -87,7 +89,10 @@ def intended(
             return [allows, *causes[1:]], lines
     if best is not None and all(kind_of(claim) in HITS for claim in best.why):
         better = fault.Better(best.step, tuple(intends(scene.instead, level)))
-        shared = any(claim.proved(scene) or is_spent(claim, scene.instead) for claim in better.why)
+        shared = any(
+            claim.proved(scene) or is_shared(claim, scene) or is_spent(claim, scene.instead)
+            for claim in better.why
+        )
         if better.why and not shared and better.proved(scene):
             return causes, [better]
     return None
@@ -121,13 +126,14 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
             slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
-            if slight and not breaks(claim):
+            strikes = breaks(claim) and number == 1
+            if slight and not strikes:
                 continue
             new = not any(claim.proved(move) for move in theirs)
-            plan = is_lasting(claim) and not (is_strong(claim) or breaks(claim))
+            plan = is_lasting(claim) and not (is_strong(claim) or strikes)
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            plain = breaks(claim) or kind_of(claim) == "attacks_two"
+            plain = strikes or kind_of(claim) == "attacks_two"
             sure = plain or is_forced(line, 2 * number)
             if new and apart and sure:
                 return 2 * number, (claim,)

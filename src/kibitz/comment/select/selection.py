@@ -15,9 +15,10 @@ from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import DECIDED, Label, standing
-from kibitz.comment.select.contrast import GAINS, SOLID, answer_works_too, consequences
+from kibitz.comment.select.contrast import answer_works_too, consequences
 from kibitz.comment.select.criticism import criticised
 from kibitz.comment.select.further import intends
+from kibitz.comment.select.kinds import GAINS, SOLID
 from kibitz.comment.select.rank import (
     ALONE,
     Level,
