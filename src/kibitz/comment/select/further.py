@@ -126,7 +126,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
             slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
-            strikes = breaks(claim) and number == 1
+            strikes = breaks(claim) and (number == 1 or _is_quiet(line, 2 * number))
             if slight and not strikes:
                 continue
             new = not any(claim.proved(move) for move in theirs)
@@ -138,6 +138,12 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             if new and apart and sure:
                 return 2 * number, (claim,)
     return 0, ()
+
+
+def _is_quiet(line: Scene, plies: int) -> bool:
+    """Whether nothing is taken in the first moves of a line."""
+    moves = zip(line.course_boards[:plies], line.course[:plies], strict=True)
+    return not any(board.is_capture(move) for board, move in moves)
 
 
 def on_the_board(

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from kibitz.core.options import Need, Where, number
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ALPHABETA = Where(need=Need(("search",), ("alphabeta",)))
 NEVER = 127  # a depth that no search reaches
@@ -215,5 +217,7 @@ ENDING_FILE = Path(__file__).with_name("bishop_and_knight.npy")
 
 def bishop_and_knight() -> np.ndarray:
     """The weights of what is known of that ending, int16 [n]; endings.py says in which order."""
+    import numpy as np
+
     table: np.ndarray = np.load(ENDING_FILE)
     return table.ravel()
