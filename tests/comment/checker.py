@@ -1290,7 +1290,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "sacrifice",
-        r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange|.* is stalemate)",
+        r"\bsacrifices\b|gives up (?!the right|the blockade)"
+        r"|\boffers (?!a trade|to exchange|.* is stalemate)",
         given,
     ),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),

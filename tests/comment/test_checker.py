@@ -117,6 +117,7 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This keeps the knight off e6: 5...Ne6 loses it to 6.Bxe6.", "meets"),  # an exchange
         ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
         ("The knight on f7 no longer blocks the pawn on g7.", "blockade"),
+        ("This gives up the blockade of the pawn on g7.", "blockade"),
         ("The f-file beside White's own king is open now.", "own king"),
         ("The pawn on d2 is pinned and cannot take back on g2.", "pinned guard"),
         ("The knight on f7 now stands between the bishop on c4 and the pawn on e4.", "shut off"),
