@@ -75,9 +75,8 @@ def in_check(king: int, bishop: int, knight: int, bare: int) -> bool:
 
 
 @kernel
-def widen(won: np.ndarray, lost: np.ndarray, plies: int, bishop: int) -> int:
+def widen(won: np.ndarray, lost: np.ndarray, plies: int, bishop: int) -> None:
     """Add the positions of a bishop's square that are lost in `plies`, or won if that is odd."""
-    new = 0
     for place in range(64**3):
         king, knight, bare = place >> 12, (place >> 6) & 63, place & 63
         if not stands(king, bishop, knight, bare):
@@ -86,15 +85,12 @@ def widen(won: np.ndarray, lost: np.ndarray, plies: int, bishop: int) -> int:
             known = lost[king, bishop, knight, bare] != UNKNOWN
             if not known and longest_defence(won, king, bishop, knight, bare) == plies:
                 lost[king, bishop, knight, bare] = plies
-                new += 1
             continue
         known = won[king, bishop, knight, bare] != UNKNOWN
         if known or in_check(king, bishop, knight, bare):
             continue
         if leads_to(lost, plies - 1, king, bishop, knight, bare):
             won[king, bishop, knight, bare] = plies
-            new += 1
-    return new
 
 
 def solve(longest: int = LONGEST, on_ply: Callable[[], None] = lambda: None) -> np.ndarray:

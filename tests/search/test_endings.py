@@ -17,10 +17,11 @@ from kibitz.search.alphabeta.endings import (
     STEP,
     WON,
     known_score,
-    plies_to_mate,
+    scaled_plies_to_mate,
 )
 from research.endings.fit import fit
 from research.endings.retrograde import DARK, UNKNOWN, solve
+from tests.search.test_proofs import mates_within
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
@@ -40,7 +41,7 @@ def score_of(board: chess.Board) -> int:
 def placed(squares: tuple[int, int, int, int], white: bool, turn: bool) -> chess.Board:
     board = chess.Board.empty()
     for kind, square in zip((*PIECES, chess.KING), squares, strict=True):
-        own = white if board.piece_map().__len__() < len(PIECES) else not white
+        own = white if len(board.piece_map()) < len(PIECES) else not white
         board.set_piece_at(square, chess.Piece(kind, own))
     board.turn = turn
     return board
@@ -82,30 +83,6 @@ def test_other_endings_are_left_to_the_network(fen: str) -> None:
     assert score_of(chess.Board(fen)) == 0
 
 
-def mates(board: chess.Board, plies: int) -> bool:
-    """Whether the side to move mates in so many plies, by brute force."""
-    if plies % 2 == 0:
-        replies = [*board.legal_moves]
-        return board.is_checkmate() or (plies > 0 and bool(replies) and all_lose(board, plies))
-    for move in board.legal_moves:
-        board.push(move)
-        found = mates(board, plies - 1)
-        board.pop()
-        if found:
-            return True
-    return False
-
-
-def all_lose(board: chess.Board, plies: int) -> bool:
-    for move in [*board.legal_moves]:
-        board.push(move)
-        found = mates(board, plies - 1)
-        board.pop()
-        if not found:
-            return False
-    return True
-
-
 def test_retrograde_analysis_finds_the_shortest_mates(won: np.ndarray) -> None:
     random = np.random.default_rng(1)
     assert {*np.unique(won)} == {*range(1, LONGEST, 2), int(UNKNOWN)}
@@ -115,8 +92,8 @@ def test_retrograde_analysis_finds_the_shortest_mates(won: np.ndarray) -> None:
         for place in places[random.choice(len(places), 12)].tolist():
             board = placed(tuple(place), white=True, turn=True)
             assert board.is_valid(), board.fen()
-            assert mates(board, plies), board.fen()
-            assert plies == 1 or not mates(board, plies - 2), board.fen()
+            assert mates_within(board, plies), board.fen()
+            assert plies == 1 or not mates_within(board, plies - 2), board.fen()
 
 
 def test_positions_that_are_not_won_have_no_short_mate(won: np.ndarray) -> None:
@@ -126,7 +103,7 @@ def test_positions_that_are_not_won_have_no_short_mate(won: np.ndarray) -> None:
         board = placed(squares, white=True, turn=True)
         if squares[1] in DARK and board.is_valid() and won[squares] == UNKNOWN:
             seen += 1
-            assert not mates(board, 1), board.fen()
+            assert not mates_within(board, 1), board.fen()
 
 
 def test_what_is_known_follows_the_distance_to_mate(won: np.ndarray) -> None:
@@ -134,7 +111,7 @@ def test_what_is_known_follows_the_distance_to_mate(won: np.ndarray) -> None:
 
     def mean(places: np.ndarray) -> float:
         some = places[random.choice(len(places), 400)].tolist()
-        return float(np.mean([plies_to_mate(*place) / OF_A_PLY for place in some]))
+        return float(np.mean([scaled_plies_to_mate(*place) / OF_A_PLY for place in some]))
 
     near, others = np.argwhere(won == LONGEST - 1), np.argwhere(won[:, DARK] == UNKNOWN)
     others[:, 1] = np.array(DARK)[others[:, 1]]

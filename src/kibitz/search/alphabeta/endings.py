@@ -12,6 +12,7 @@ import numpy as np
 from kibitz.jit.bits import lowest, popcount, signed
 from kibitz.jit.compile import kernel, static_table
 from kibitz.search.alphabeta.constants import bishop_and_knight
+from kibitz.search.report import DARK_SQUARES
 
 WIDTH = 64  # of the hidden layer, whose outputs are cut to [0, ONE]
 ONE = 32
@@ -19,27 +20,27 @@ OF_A_PLY = 256  # parts that outputs are counted in
 # Rows of the table: weights by the squares of king, bishop, knight and bare king, then the output
 # of each hidden unit and what is added to their sum, as if the bishop was on dark squares.
 OUTPUT, BIAS_ROW = 4 * 64, 4 * 64 + 1
-LIGHT = np.uint64(0x55AA55AA55AA55AA)
+DARK = np.uint64(DARK_SQUARES)
 MIRROR = 7  # files, so that a bishop comes to the other colour
 
 WON = 1_800  # centipawns of a mate, less STEP a ply: more than material, less than any mate found
 STEP = 15
 
-entry = static_table("bishop_and_knight", bishop_and_knight())
+weight = static_table("bishop_and_knight", bishop_and_knight())
 
 
 @kernel
-def plies_to_mate(king: int, bishop: int, knight: int, bare: int) -> int:
+def scaled_plies_to_mate(king: int, bishop: int, knight: int, bare: int) -> int:
     """About how many, with the pieces to move and the bishop on dark squares; in parts of a ply."""
-    total = signed(entry(BIAS_ROW * WIDTH))
+    total = signed(weight(BIAS_ROW * WIDTH))
     for unit in range(WIDTH):
         seen = (
-            signed(entry(king * WIDTH + unit))
-            + signed(entry((64 + bishop) * WIDTH + unit))
-            + signed(entry((128 + knight) * WIDTH + unit))
-            + signed(entry((192 + bare) * WIDTH + unit))
+            signed(weight(king * WIDTH + unit))
+            + signed(weight((64 + bishop) * WIDTH + unit))
+            + signed(weight((128 + knight) * WIDTH + unit))
+            + signed(weight((192 + bare) * WIDTH + unit))
         )
-        total += signed(entry(OUTPUT * WIDTH + unit)) * min(max(seen, 0), ONE)
+        total += signed(weight(OUTPUT * WIDTH + unit)) * min(max(seen, 0), ONE)
     return total
 
 
@@ -54,12 +55,12 @@ def known_score(position: np.record) -> int:
     if popcount(position.bishops) != 1 or popcount(position.knights) != 1:
         return 0
     strong = position.own if own == 3 else position.their
-    mirror = MIRROR if position.bishops & LIGHT else 0
-    plies = plies_to_mate(
+    mirror = 0 if position.bishops & DARK else MIRROR
+    scaled = scaled_plies_to_mate(
         lowest(position.kings & strong) ^ mirror,
         lowest(position.bishops) ^ mirror,
         lowest(position.knights) ^ mirror,
         lowest(position.kings & ~strong) ^ mirror,
     )
-    score = WON - STEP * plies // OF_A_PLY
+    score = WON - STEP * scaled // OF_A_PLY
     return score if own == 3 else STEP - score
