@@ -344,6 +344,9 @@ def marks_command(
     stop the same command goes on, as analyses are kept.
     """
     at_least(1, games=games, nodes=nodes)
+    if engine and network != AUTODISCOVER:
+        fix = "leave one of them out: the program has its own"
+        raise InputError("--network has no effect with --engine", value=network, fix=fix)
     counts, apart = Counter[Comparison](), list[float]()
     trees = [tree for path in files for tree in evaluated_games(path, games)]
     if not trees:

@@ -161,5 +161,7 @@ def test_another_program_marks_in_our_place(
     assert "network" not in facts
     assert facts["marks"]["mistakes"]["theirs"] == 2
     assert facts["marks"]["mistakes"]["both"] >= 1  # the mate in one that is allowed
+    assert carry_out(app, [*words, program, "--network", "material"]) == 2
+    assert "--network has no effect with --engine: 'material'" in capsys.readouterr().err
     assert carry_out(app, [*words, "no-such-program"]) == 2
     assert "no-such-program" in capsys.readouterr().err
