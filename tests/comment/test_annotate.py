@@ -300,8 +300,15 @@ def test_what_a_bad_move_had_is_seen_by_several_looks(
     assert label(*views) is mark
 
 
-@pytest.mark.parametrize(("longest", "mark"), [(0.24, Label.MISTAKE), (0.12, Label.INACCURACY)])
-def test_a_mark_has_to_hold_by_the_longest_looks(longest: float, mark: Label) -> None:
+@pytest.mark.parametrize(
+    ("seen", "longest", "mark"),
+    [
+        (0.24, 0.24, Label.MISTAKE),
+        (0.24, 0.12, Label.INACCURACY),
+        (0.6, 0.6, Label.BLUNDER),  # which no longest look is made for
+    ],
+)
+def test_a_mark_has_to_hold_by_the_longest_looks(seen: float, longest: float, mark: Label) -> None:
     boards, made = opening_of("a2a3")
     best, nothing = chess.Move.from_uci("e2e4"), chess.Move.from_uci("h7h6")
 
@@ -310,7 +317,8 @@ def test_a_mark_has_to_hold_by_the_longest_looks(longest: float, mark: Label) ->
             if board.fen() == boards[1].fen():
                 return view_of(0.0, (nothing,))
             long = (limits.nodes or 0) >= analyse.LONGEST_LOOK * 100
-            value = longest if long else 0.24
+            assert not (long and seen >= analyse.CLEAR)
+            value = longest if long else seen
             return view_of(value if board.turn else -value, (best if board.turn else nothing,))
 
     with Engine("material", hash=16) as engine:

@@ -9,7 +9,7 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook, positional
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
@@ -834,3 +834,66 @@ def test_a_break_late_in_a_line_explains_no_mistake(line: str, plies: int) -> No
     _, (told,) = later_in_line(made, [], [better], "club")
     assert isinstance(told, fault.Better)
     assert (told.plies, bool(told.why)) == (plies, plies > 0)
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "missed"),
+    [
+        ("r1bq1rk1/ppp2pbp/2np1np1/4P3/2P5/5NPP/PP2PPB1/RNBQ1RK1 b - - 0 8", "(Nxe5) b3", True),
+        (  # that was to take back already, and to take again begins another trade
+            "r1bq1rk1/ppp2pbp/2np1np1/4p3/2PP4/5NPP/PP2PPB1/RNBQ1RK1 w - - 0 8",
+            "(dxe5 Nxe5) b3",
+            False,
+        ),
+    ],
+)
+def test_who_has_taken_back_leaves_nothing_to_take_back(fen: str, line: str, missed: bool) -> None:
+    made = replace(scene(fen, line), had=seen(0.2, "f3e5", "d6e5"), has=seen(0.1))
+    claim = outcomes.TakesBack(unit("Ne5"))
+    assert claim.proved(made.instead)
+    assert is_missed(claim, made) is missed
+
+
+def test_an_outpost_is_shared_by_a_move_to_another_one() -> None:
+    fen = "5rk1/p4rp1/2p4p/P1PpB3/5PP1/4P3/3n1RK1/R7 b - - 4 32"
+    for line, shared in (("Ne4 Rb2", True), ("Kh7 Re2", False)):
+        made = replace(scene(fen, line), had=seen(0.0, "d2c4", "e5d4"), has=seen(0.3))
+        assert is_shared(positional.Outpost(unit("nc4")), made) is shared
+
+
+@pytest.mark.parametrize(("better", "said"), [("a5a6", []), ("f1c1", ["chases"])])
+def test_an_answer_that_attacks_as_well_after_the_better_move_is_no_reason(
+    better: str, said: list[str]
+) -> None:
+    fen = "5rk1/p4rp1/2p4p/P1Pp4/3BnPP1/4P3/6K1/R4R2 w - - 1 31"
+    had, has = seen(0.5, better, "e4f6"), seen(0.05, "e4d2", "f1d1", "d2c4")
+    told = chosen(fen, "Be5 Nd2 Rfd1 Nc4", had, has, always(0.0))
+    causes = [claim for claim in told.claims if isinstance(claim, fault.Allows)]
+    assert [kind for claim in causes for kind in kinds(claim.why)] == said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Be6 Bxe6 fxe6 d3 Nh6 Nf3 Nf5", ["Doubles"]),
+        ("Be6 Bxe6 fxe6 f5 exf5 d3 Nh6", []),  # not for long
+    ],
+)
+def test_doubled_pawns_are_named_where_nothing_else_is(line: str, said: list[str]) -> None:
+    fen = "r1bqkbnr/pp2pppp/2n5/2p1P3/2Bp1P2/P7/1PPP2PP/RNBQK1NR b KQkq - 0 5"
+    moves, expected, board = ucis(fen, line), dict[str, list[str]](), chess.Board(fen)
+    for at, move in enumerate(moves):
+        board.push_uci(move)
+        expected[board.fen()] = moves[at + 1 :]
+    had, has = seen(0.08, "g8h6", "g1f3", "a7a6"), seen(0.4, *moves[1:])
+    looks = seen_by(lambda at, _: seen(0.4 if at.turn else -0.4, *expected.get(at.fen(), ())))
+    told = chosen(fen, line, had, has, looks)
+    causes = [claim for claim in told.claims if isinstance(claim, fault.Allows)]
+    assert [kind for claim in causes for kind in kinds(claim.why)] == said
+
+
+@pytest.mark.parametrize(("has", "slight"), [(-0.15, False), (0.1, True)])
+def test_a_minority_attack_is_not_what_a_mistake_allows(has: float, slight: bool) -> None:
+    fen = "1r3rk1/1pqbppbp/p2p1np1/P7/2P5/1P2PB2/1BN2PPP/R2Q1RK1 w - - 4 18"
+    made = scene(fen, "Ne1 b5 axb6", seen(0.2, "c2b4"), seen(has, "b7b5"))
+    assert ("minority_attack" in too_little(made)) is slight

@@ -47,6 +47,7 @@ REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a ga
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
 LONGEST_LOOK = 15  # times as large as that: at mistakes and blunders, so that their marks hold
+CLEAR = 0.5  # of chances, lost by a move: its mark stands without the longest looks
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 
@@ -327,10 +328,13 @@ class _Review:
     def make_sure(self) -> None:
         """Look longest at mistakes and blunders, before and after them and the better move.
 
-        What the longest looks see takes the place of the others where the mark does not hold.
+        What the longest looks see takes the place of the others where the mark does not hold. They
+        uphold nearly all marks of moves that have lost much, so those are left alone.
         """
+        views = self.views
         marked = {ply for ply, mark in self._labels().items() if mark in BAD} - self.sure
-        doubted = self._doubted(marked)
+        narrow = {ply for ply in marked if views[ply].value + views[ply + 1].value < CLEAR}
+        doubted = self._doubted(narrow)
         looks = [partial(self._longest, self.views[ply], ply) for ply in doubted]
         for ply, (view, own) in zip(doubted, self.searches.all(looks), strict=True):
             if label(view, own) in BAD:

@@ -231,6 +231,8 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
         guarded = claim.pieces[0]
     if guarded is not None and guarded.square == scene.move.from_square:
         return not is_unsafe(scene.after, scene.landed)  # it has left
+    if isinstance(claim, changed.Outpost) and changed.Outpost(scene.piece).proved(scene):
+        return True
     aim = _aim_of(claim, scene.instead)
     if _is_hit_too(claim, scene) or (aim is not None and aim == scene.captured):
         return True
@@ -295,9 +297,21 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
             return best > made
         case aftermath.Castles():
             return not aftermath.castled(scene)
+        case outcomes.TakesBack():
+            return not is_new_trade(scene)
         case outcomes.TradesQueens():
             return bool(_refuted(scene).calm_boards[-1].queens)
     return not (leaves(claim) and _has(scene, claim))
+
+
+def is_new_trade(scene: Scene) -> bool:
+    """Whether the other side has just taken back, so that to take there again begins a trade."""
+    board, taken_on = scene.before.copy(stack=2), scene.taken_on
+    if taken_on is None or len(board.move_stack) < 2:
+        return False
+    board.pop()
+    own = board.pop()
+    return own.to_square == taken_on and captured_by(board, own) is not None
 
 
 def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
@@ -401,5 +415,6 @@ def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     if hard or mark_of(scene) is Label.INACCURACY:
         return hard
     if mark_of(scene) is Label.BLUNDER:  # which no outpost near home is the point of
-        return [claim for claim in claims if kind_of(claim) != "Outpost" or is_strong(claim)]
+        far = not costs_much(scene, PIECE)
+        return [c for c in claims if kind_of(c) != "Outpost" or (far and is_strong(c))]
     return list(claims)

@@ -22,8 +22,11 @@ from kibitz.comment.select.contrast import (
     consequences,
     ends_apart,
     falls_too,
+    is_missed,
+    is_new_trade,
     is_shared,
     is_spent,
+    is_the_cost,
     is_there_too,
     moves_of,
     same_reply,
@@ -174,7 +177,7 @@ def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim
 def _back(scene: Scene) -> tuple[Claim, ...]:
     """That the better move takes a piece back, as the one made does not."""
     took = scene.instead.captured
-    if scene.takes_back or took is None or took.kind == chess.PAWN:
+    if scene.takes_back or took is None or took.kind == chess.PAWN or is_new_trade(scene):
         return ()
     claims = consequences(scene.instead)
     return tuple(claim for claim in claims if isinstance(claim, outcomes.TakesBack))[:1]
@@ -217,6 +220,7 @@ def _found_on_the_board(
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
     theirs = [*moves_of(scene.instead.other)] if best and scene.instead.reply else []
+    theirs += same_reply(scene) if best and scene.reply else []
     if answer and (why := taken(scene.other, scene)):
         yield fault.Allows(answer.reply, (*why, *_besides(scene.other, theirs)))
     if answer and (kept := retaking_fails(scene.other)) and not falls_too(kept[0].target, scene):
@@ -242,6 +246,15 @@ def _found_on_the_board(
         why = taken(later, scene) or _hits(later, level, [])
         if why and not (is_of_a_pawn(why[0]) or is_shared(why[0], scene)):
             yield fault.Better(best.step, why, 2)
+    if answer and (why := tuple(c for c in _doubled(scene.other) if is_the_cost(c, scene))):
+        yield fault.Allows(answer.reply, why[:1])
+    if why := tuple(claim for claim in _doubled(scene.instead) if is_missed(claim, scene)):
+        yield fault.Better(best.step, why[:1])
+
+
+def _doubled(line: Scene) -> list[aftermath.Doubles]:
+    """The doubled pawns that a trade leaves the other side with, as a long look has it."""
+    return [claim for claim in aftermath.doubled(line) if is_confirmed(claim, line)]
 
 
 def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:

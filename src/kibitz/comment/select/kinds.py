@@ -48,7 +48,9 @@ FAINT = (  # the same in all phases
     *("TakesFile", "opens_file", "GainsTime", "offers_trade", "weak_squares", "dominates"),
     "makes_way",
 )
-PLACES = ("Settles", "GetsBishops", "BishopPair", "Doubles", "closes_in")  # nor what costs much
+PLACES = (  # nor what costs much
+    *("Settles", "GetsBishops", "BishopPair", "Doubles", "closes_in", "minority_attack"),
+)
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
