@@ -70,6 +70,8 @@ def step(move: str) -> Step:
     return Step(chess.Move.from_uci(move), move)
 
 
+TWO_TRADES = "r3k2r/1pq2ppp/p1pb1nb1/2npp1B1/P6N/1N1P2P1/1PPQPPBP/R4RK1 w kq - 2 12"
+TWICE = "Nxc5 Bxc5 Bxf6 gxf6 b4 Bd4 c3 Ba7 Bh3 h6"
 TRAPPED, LOOSE = "6k1/8/8/8/8/8/bPP4P/R1K5 w - - 0 1", "4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1"
 GUARDED = "4k3/8/8/r3N3/8/8/8/4R1K1 w - - 0 1"
 HUNG, EN_PRISE = "4k3/8/8/r3N3/8/8/8/4K3 w - - 0 1", "4k3/8/2p5/8/8/2N5/8/4K3 w - - 0 1"
@@ -980,6 +982,15 @@ CASES: list[Figures] = [
             scene(SETTLES.replace("p6p", "p1p4p"), "e5 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
             scene(SETTLES, "e5 h6 Ne4 a6 Nd6 a5 Ne4 h5 g3"),
             scene(SETTLES.replace("8/4P3", "4P3/8"), "Kd2 h6 Ne4 a6 Nd6 a5 f4 h5 g3"),
+        ],
+    ),
+    # It costs two pawns, or a knight may take back.
+    (
+        aftermath.Doubles(5, "12...Bxc5 13.Bxf6 gxf6"),
+        scene(TWO_TRADES, TWICE),
+        [
+            scene(TWO_TRADES.replace("2np", "2pp"), TWICE),
+            scene(TWO_TRADES.replace("1pq2", "1pqn1"), TWICE),
         ],
     ),
     # A piece takes back, or there is no other pawn on the file.

@@ -407,13 +407,13 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
 
 @dataclass(frozen=True)
 class Doubles(LineEnd):
-    """A trade at once leaves the other side with doubled pawns."""
+    """A trade at once, or two, leaves the other side with doubled pawns."""
 
     file: int
     line: str = ""
 
     def found(self, scene: Scene) -> Sequence[Claim]:
-        """They were not before, are so whatever takes back, and to the end of the line."""
+        """They were not before, are so whatever takes back, and to the end; nothing is lost."""
         return doubled(scene)
 
 
@@ -426,10 +426,11 @@ def _doubled_by(board: chess.Board, move: chess.Move) -> set[int]:
 
 def doubled(scene: Scene) -> list[Doubles]:
     """The files on which the other side has doubled pawns after a trade, and had none before."""
-    boards, other = scene.calm_boards[: TRADE + 1], not scene.mover
+    boards, other = scene.calm_boards[: 2 * TRADE], not scene.mover
+    even = balance(scene.before, scene.mover) <= balance(scene.calm_boards[-1], scene.mover)
     had = doubled_files(scene.after, other)
     answers = zip(boards[1:-1:2], scene.course[1::2], strict=False)
-    files = {file for board, move in answers for file in _doubled_by(board, move)} - had
+    files = {file for board, move in answers if even for file in _doubled_by(board, move)} - had
 
     def stays(file: int) -> Callable[[chess.Board], bool]:
         return lambda board: file in doubled_files(board, other)
