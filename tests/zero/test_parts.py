@@ -118,6 +118,15 @@ def test_a_wider_network_begins_with_the_first_rate() -> None:
     assert after.run.steps == math.ceil(learn.reuse * 100 / learn.batch)
 
 
+def test_a_share_of_the_positions_teaches_the_policy() -> None:
+    for share in (0.25, 1.0):
+        learn = Learn(policy_share=share)
+        training = learn.training(2, 1000, 100, 1, "last.safetensors", learn.network)
+        assert training.data.policy_share == share
+    by_tree_search = from_file(None, ["selfplay.kind=mcts"]).learn
+    assert (by_tree_search.policy_share, Learn().policy_share) == (1, 0.25)
+
+
 def test_results_count_less_as_searches_come_to_know_more() -> None:
     learn = Learn(result_share=0.4, result_fade=3)
     assert [learn.result_share_of(n) for n in range(1, 6)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.4])

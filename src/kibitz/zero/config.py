@@ -60,6 +60,7 @@ USUAL = {
         "learn.reuse=1.5",
         "learn.batch=1024",
         "learn.rate=0.002",
+        "learn.policy_share=1",
         "learn.result_share=0.5",
         "learn.result_fade=6",
         "learn.gate_bounds=[]",
@@ -117,6 +118,12 @@ class Learn:
     rate_lowest: float = setting(3e-4, "below this it does not decay", low=0)
     trust: float = setting(
         0.1, "share of the last network in the targets of policy and value", low=0, high=0.9
+    )
+    policy_share: float = setting(
+        0.25,
+        "share of the positions that teach the policy, too: its moves cost most",
+        low=0,
+        high=1,
     )
     result_share: float = setting(0.1, "of the game's result in the value target", low=0, high=1)
     result_fade: int = setting(
@@ -277,6 +284,7 @@ class Learn:
                 validation_positions=MOST_VALIDATED,
                 played=False,
                 result_share=self.result_share_of(generation),
+                policy_share=self.policy_share,
             ),
             schedule=Schedule(
                 shape="cosine",
