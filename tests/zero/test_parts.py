@@ -115,7 +115,7 @@ def test_a_wider_network_begins_with_the_first_rate() -> None:
     assert wider.distill.teacher == "last.safetensors"
     after = learn.training(4, 1000, 100, 1, "last.safetensors", "sparse-16")
     assert after.run.network == after.distill.teacher == "last.safetensors"
-    assert after.run.steps == math.ceil(learn.reuse * 100 / learn.batch)
+    assert after.run.steps == math.ceil(learn.reuse * 100 / after.run.batch)
 
 
 def test_a_share_of_the_positions_teaches_the_policy() -> None:
