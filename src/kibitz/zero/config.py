@@ -111,7 +111,7 @@ class Learn:
     window_growth: float = setting(
         0.9, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
     )
-    reuse: float = setting(6.0, "times that a new position is shown, on average", low=0.01)
+    reuse: float = setting(3.0, "times that a new position is shown, on average", low=0.01)
     batch: int = setting(4096, "positions in a batch", low=1)
     rate: float = setting(3e-3, "learning rate of the first generation", low=0)
     rate_decay: float = setting(0.98, "of the rate, each generation", low=0.01, high=1)
