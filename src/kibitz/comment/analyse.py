@@ -343,7 +343,7 @@ class _Review:
             if ply + 1 not in self.wrong:
                 self.views[ply + 1] = own
                 self.settled.add(ply + 1)
-        self.sure |= marked
+        self.sure |= narrow
         _look_back(self.views, self.moves, self.settled)
 
     def _amiss(self) -> set[int]:
