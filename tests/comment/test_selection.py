@@ -31,6 +31,7 @@ from kibitz.comment.select.contrast import (
     is_too_small,
     taken,
     takes_later,
+    telling,
     too_little,
 )
 from kibitz.comment.select.criticism import as_good, is_incidental, wins_more
@@ -564,6 +565,15 @@ def test_an_outpost_near_home_is_not_what_a_blunder_misses(has: float, named: bo
     fen = "rn3rk1/3q1pbp/3p1np1/2pP4/1p6/1PN2B2/P2B1PPP/R2QR1K1 w - - 0 17"
     told = chosen(fen, "Kh1 Qd8", seen(0.05, "c3a4", "d7d8"), seen(has, "d7d8"), always(0.0))
     assert ("Outpost" in kinds(told.better)) is named
+
+
+@pytest.mark.parametrize(("has", "named"), [(0.4, True), (0.6, False)])
+def test_an_outpost_far_up_is_not_what_a_piece_is_lost_for(has: float, named: bool) -> None:
+    fen = "3r1rk1/pN5p/2p3p1/2Pn1p2/3Q4/1P4Pq/P2RPP2/3R2K1 b - - 0 27"
+    made = scene(fen, "Rd7 Nd6 f4", seen(0.0, "f5f4"), seen(has, "b7d6"))
+    outpost = positional.Outpost(unit("Nd6"))
+    assert outpost.proved(made.other)
+    assert telling([outpost], made) == ([outpost] if named else [])
 
 
 @pytest.mark.parametrize(("has", "slight"), [(0.1, False), (0.6, True)])

@@ -425,7 +425,7 @@ def _doubled_by(board: chess.Board, move: chess.Move) -> set[int]:
 
 
 def doubled(scene: Scene) -> list[Doubles]:
-    """The files on which the other side has doubled pawns after a trade, and had none before."""
+    """The files on which the other side has doubled pawns after a trade or two, and had none."""
     boards, other = scene.calm_boards[: 2 * TRADE], not scene.mover
     even = balance(scene.before, scene.mover) <= balance(scene.calm_boards[-1], scene.mover)
     had = doubled_files(scene.after, other)

@@ -414,7 +414,8 @@ def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
     if hard or mark_of(scene) is Label.INACCURACY:
         return hard
-    if mark_of(scene) is Label.BLUNDER:  # which no outpost near home is the point of
-        far = not costs_much(scene, PIECE)
-        return [c for c in claims if kind_of(c) != "Outpost" or (far and is_strong(c))]
+    if mark_of(scene) is Label.BLUNDER:
+        # No outpost near home is the point of it, and none at all of what costs a piece.
+        cheap = not costs_much(scene, PIECE)
+        return [c for c in claims if kind_of(c) != "Outpost" or (cheap and is_strong(c))]
     return list(claims)

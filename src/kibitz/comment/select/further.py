@@ -215,7 +215,8 @@ def _found_on_the_board(
 ) -> Iterator[Claim]:
     """What the refutation or the better move takes, or attacks; a piece that goes back.
 
-    The better move has to be one of which nothing is said yet, but for what is taken at once.
+    Where there is none of that, pawns that they double. The better move has to be one of which
+    nothing is said yet, but for what is taken at once.
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
