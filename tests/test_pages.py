@@ -28,6 +28,7 @@ from pathlib import Path
 import pytest
 
 from kibitz.core.files import cache_folder
+from tests.starts import serving, write_client
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -154,28 +155,44 @@ def commands_of(block: Block) -> Iterator[tuple[str, int, list[str]]]:
         yield match[1], line, match[2].splitlines()
 
 
-class Reader:
-    """Somebody who does what a page says, in an empty folder."""
+def environment() -> dict[str, str]:
+    """What all readers have: no settings of whoever runs the tests, but the kernels' folder."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("KIBITZ_", "XDG_"))}
+    return {**kept, "KIBITZ_CACHE": str(cache_folder()), "COLUMNS": "80"}
 
-    def __init__(self, page: Path, place: Path) -> None:
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where commands are run as forks."""
+    with serving(tmp_path_factory.mktemp("starts"), environment()) as where:
+        yield where
+
+
+class Reader:
+    """Somebody who does what a page says, in an empty folder.
+
+    With an address, that of `serving`, commands are forks of the process there.
+    """
+
+    def __init__(self, page: Path, place: Path, address: str = "") -> None:
         self.page, self.folder = page, place / "folder"
         own = {name: str(place / name) for name in ("home", "data", "tools")}
         for path in (self.folder, *map(Path, own.values())):
             path.mkdir()
-        modules = {"kibitz": "-m kibitz", "kibitz-uci": "-m kibitz.uci", "python": ""}
-        for name, words in modules.items():
+        for name, module in {"kibitz": "kibitz", "kibitz-uci": "kibitz.uci", "python": ""}.items():
             tool = place / "tools" / name
-            tool.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
-            tool.chmod(0o755)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("KIBITZ_", "XDG_"))}
+            if module and address:
+                write_client(tool, address, module)
+            else:
+                words = f"-m {module}" if module else ""
+                tool.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+                tool.chmod(0o755)
         self.place = place
         self.environment = {
-            **kept,
+            **environment(),
             "HOME": own["home"],
             "KIBITZ_DATA": own["data"],
-            "KIBITZ_CACHE": str(cache_folder()),  # of kernels, which all tests share
             "PATH": f"{own['tools']}:{os.environ['PATH']}:/usr/games",
-            "COLUMNS": "80",
         }
 
     def do(self, block: Block) -> None:
@@ -263,11 +280,11 @@ def name_of(page: Path) -> str:
         for page in PAGES
     ],
 )
-def test_a_page_runs_from_an_empty_folder(page: Path, tmp_path: Path) -> None:
+def test_a_page_runs_from_an_empty_folder(page: Path, tmp_path: Path, address: str) -> None:
     text = page.read_text("utf-8")
     if "torch" in text:
         pytest.importorskip("torch")
-    reader = Reader(page, tmp_path)
+    reader = Reader(page, tmp_path, "" if page.stem == "README" else address)  # that one in full
     for block in blocks_of(text):
         if is_run(block):
             reader.do(block)
