@@ -248,7 +248,7 @@ def swung(tale: Tale, text: str) -> bool:
 def gradual(tale: Tale, text: str) -> bool:
     """The side named stands better at the end, and did not after the last turning point."""
     white = "White" in text
-    before = tale.of(white, tale.named[-1] + 1) if tale.named else 0.0
+    before = tale.of(white, tale.named[-1] + 1 if tale.named else 0)
     return tale.of(white, len(tale.moves)) >= BETTER - ROUNDED and before < BETTER + ROUNDED
 
 

@@ -158,6 +158,26 @@ def test_one_side_is_left_alone(engine: Engine) -> None:
     assert not any(comment.text for comment in done.comments[::2])
 
 
+# A queen up, White makes moves of its queen until the first position is there a third time.
+REPEATED = """[Result "1/2-1/2"]
+[SetUp "1"]
+[FEN "6k1/5ppp/8/8/8/8/5PPP/3Q2K1 w - - 0 30"]
+
+30. Qe2 Kf8 31. Qd1 Kg8 32. Qe2 Kf8 33. Qd1 """
+
+
+@pytest.mark.parametrize(("last", "drawn"), [("Kg8", True), ("Ke7", False)])
+def test_a_third_occurrence_is_a_draw_that_a_bad_move_allowed(
+    engine: Engine, last: str, drawn: bool
+) -> None:
+    game = parse_game(f"{REPEATED}{last} 1/2-1/2")
+    done = annotate(game, engine, STYLE)
+    assert (done.figures.values[-1] == 0.0) is drawn
+    assert done.figures.labels[6] is Label.BLUNDER  # it was there to be had
+    assert "by repetition" in done.comments[6].text
+    assert ("A draw by repetition" in game.tree.comment) is drawn
+
+
 def test_a_move_is_commented_on_without_a_search(engine: Engine) -> None:
     board = Board("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1")
     text = comment_on(engine, board, "Nc7+")

@@ -53,6 +53,8 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("presses", "3qk3/6p1/5n2/6B1/8/5Q2/8/4K2R w - - 0 1", ["Rf1"]),
     ("guards", "4k3/8/8/3n4/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
     ("steps_away", "4k3/8/8/3p4/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
+    ("steps_away", "4k3/8/2n5/8/3Q4/8/8/4K3 w - - 0 1", ["Qd3"]),
+    ("guards", "4k3/8/2n5/8/3B4/8/5K2/8 w - - 0 1", ["Ke3"]),
     ("offers_trade", "3qk3/8/8/8/8/2P5/8/2Q1K3 w - - 0 1", ["Qd2"]),
     ("centralises", "4k3/8/8/8/8/5N2/8/4K3 w - - 0 1", ["Nd4", "Ke7", "Kd2", "Kd6"]),
     ("fianchetto", "4k3/8/8/8/8/6P1/8/4KB2 w - - 0 1", ["Bg2"]),
@@ -112,6 +114,9 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("presses", "2q1k3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
     ("steps_away", "4k3/8/8/8/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
+    # What attacks the queen, or the bishop, is pinned to its king and cannot take.
+    ("steps_away", "4k3/8/2n5/1B6/3Q4/8/8/4K3 w - - 0 1", ["Qd3"]),
+    ("guards", "4k3/8/2n5/1B6/3B4/8/5K2/8 w - - 0 1", ["Ke3"]),
     ("offers_trade", "3qk3/8/8/8/8/8/8/2Q1K3 w - - 0 1", ["Qa1"]),
     ("gains_space", "4k3/3p4/8/8/3PP3/8/8/4K3 w - - 0 1", ["e5"]),
     # The bishop is between the rooks; the pawn is not passed; the knight is taken.

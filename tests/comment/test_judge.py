@@ -1,5 +1,6 @@
 """Labels and accuracy: Lichess's limits, and sense in games that are decided."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import harmonic_mean, pstdev
@@ -50,6 +51,13 @@ def seen(kind: str, amount: int, second: float | None = None) -> Evaluation:
 )
 def test_labels(before: tuple[str, int], after: tuple[str, int], expected: Label) -> None:
     assert label(seen(*before), seen(*after)) is expected
+
+
+@pytest.mark.parametrize(("moves", "ahead"), [(3, True), (-3, False), (0, False)])
+def test_only_who_mates_may_be_ahead_by_anything(moves: int, ahead: bool) -> None:
+    mate = seen("mate", moves)
+    assert (mate.ahead_at_most(own=True) == math.inf) is ahead
+    assert (mate.ahead_at_most(own=False) == math.inf) is not ahead
 
 
 def test_marks_are_on_the_common_scale_whatever_is_shown() -> None:

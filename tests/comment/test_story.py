@@ -127,6 +127,16 @@ def test_a_story_says_by_what_rule_a_game_ended(moves: str, result: str, part: s
     assert ("repetition" in text) is ("repetition" in part)
 
 
+@pytest.mark.parametrize(("first", "said"), [(0.0, True), (-0.8, False)])
+def test_nobody_gets_the_upper_hand_who_had_it_before_the_first_move(
+    first: float, said: bool
+) -> None:
+    game = parse_game(f'[Result "0-1"]\n\n{"1. Nf3 Nf6 2. Ng1 Ng8 " * 7} 0-1')
+    values = tuple(first + ply / 28 * (-0.8 - first) for ply in range(29))
+    text = story_of(game.tree, Figures(values, (Label.NONE,) * 28, None), [Comment()] * 28)
+    assert ("bit by bit" in text or "no one mistake" in text) is said
+
+
 @pytest.mark.parametrize(("slip", "said"), [(0.0, True), (-1.0, False)])
 def test_no_mistake_is_denied_that_is_counted(slip: float, said: bool) -> None:
     values = [0.2 * ply for ply in range(30)]

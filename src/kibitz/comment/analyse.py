@@ -135,8 +135,8 @@ class Searches:
     def _search(self, query: Query) -> Evaluation:
         position = Board.from_chess(query.board)
         end = position.outcome()
-        if end is not None:
-            mated = end.winner is not None
+        if end is not None or query.board.is_repetition(3):  # either side may claim that draw
+            mated = end is not None and end.winner is not None
             score = Score("mate", 0) if mated else Score("cp", 0)
             return Evaluation(score, -1.0 if mated else 0.0, ())
         engine = self._idle.get()

@@ -301,14 +301,17 @@ def is_defended(board: chess.Board, square: int) -> bool:
     return False
 
 
+def takers(board: chess.Board, square: int) -> list[int]:
+    """Where pieces stand that attack the piece on a square and are not pinned away from it."""
+    other = not board.color_at(square)
+    return [at for at in board.attackers(other, square) if square in board.pin(other, at)]
+
+
 def is_unsafe(board: chess.Board, square: int) -> bool:
-    """Whether a piece is attacked and not defended, or attacked by something worth less."""
-    stands = unit(board, square)
-    attackers = board.attackers(not stands.white, square)
-    if not attackers:
-        return False
-    if not is_defended(board, square):
-        return True
+    """Whether a piece can be taken and is not defended, or by something worth less."""
+    stands, attackers = unit(board, square), takers(board, square)
+    if not attackers or not is_defended(board, square):
+        return bool(attackers)
     return any(
         WORTH[board.piece_type_at(attacker) or 6] < stands.worth
         for attacker in attackers

@@ -66,8 +66,9 @@ class Evaluation:
         winning anyway may be ahead by anything.
         """
         amount = (1 if own else -1) * self.score.amount
-        wins = self.mate is not None or amount >= TRUSTED
-        return math.inf if wins else (amount + TRUSTED) / 100
+        if self.mate is not None:
+            return math.inf if (self.mate > 0) == own else -math.inf
+        return math.inf if amount >= TRUSTED else (amount + TRUSTED) / 100
 
 
 def evaluation_of(board: chess.Board, report: Report) -> Evaluation:

@@ -40,7 +40,7 @@ from kibitz.comment.facts import (
     settled,
 )
 from kibitz.comment.force import SURE_MATE
-from kibitz.comment.judge import BETTER, is_hard_to_find, is_only_move
+from kibitz.comment.judge import BETTER, DECIDED, Evaluation, is_hard_to_find, is_only_move
 
 LEAST_THREAT = 180
 LASTING = 4  # positions
@@ -214,8 +214,13 @@ class Nets(Judged):
             and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
             and is_plain(self.won, self.lost)
             and balance(end, white) >= least + 2  # less may come back
-            and (scene.has is None or balance(end, white) <= scene.has.ahead_at_most(own=False))
+            and (scene.has is None or _may_be_ahead(scene.has, balance(end, white)))
         )
+
+
+def _may_be_ahead(has: Evaluation, ahead: int) -> bool:
+    """Whether the mover's score goes with so much material; who is lost wins nothing by a line."""
+    return has.value < DECIDED and ahead <= has.ahead_at_most(own=False)
 
 
 def netted(scene: Scene) -> Iterator[Claim]:

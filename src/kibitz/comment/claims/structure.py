@@ -21,6 +21,7 @@ from kibitz.comment.facts import (
     phase,
     pinner_of,
     ray_beyond,
+    takers,
     unit,
     units,
 )
@@ -317,7 +318,7 @@ def guards(scene: Scene) -> Iterator[Feature]:
         square = piece.square
         if piece.kind == chess.KING or square in (scene.move.from_square, scene.landed):
             continue
-        attackers = scene.before.attackers(not scene.mover, square)
+        attackers = takers(scene.before, square)
         if not attackers:
             continue
         if square not in scene.after.attacks(scene.landed) or is_defended(scene.before, square):
@@ -332,11 +333,8 @@ def steps_away(scene: Scene) -> Iterator[Feature]:
     square, by = scene.move.from_square, scene.piece
     if not _is_quiet(scene) or by.kind in (chess.PAWN, chess.KING):
         return
-    attackers = [
-        attacker
-        for attacker in units(scene.before, not scene.mover)
-        if square in scene.before.attacks(attacker.square) and attacker.worth < by.worth
-    ]
+    taking = [unit(scene.before, at) for at in takers(scene.before, square)]
+    attackers = [attacker for attacker in taking if attacker.worth < by.worth]
     if attackers and force.loss_on(scene.before, square):
         least = min(attackers, key=lambda attacker: attacker.worth)
         yield Feature(steps_away, scene.mover, (least, by))

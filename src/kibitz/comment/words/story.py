@@ -131,7 +131,7 @@ def story_of(
         texts.append(_turn(ply, move, boards[ply].turn, figures, comments[ply], form, teller))
     if points or len(nodes) >= CALM:
         drawn = tree.headers.get("Result") == "1/2-1/2"
-        last = standing(figures.values[points[-1] + 1]) if points else 0
+        last = standing(figures.values[points[-1] + 1 if points else 0])
         if final and not drawn and last * final <= 0:
             kind = "regained" if points else "gradual"
             slow = not _errs(figures.labels[points[-1] + 1 :] if points else figures.labels)
