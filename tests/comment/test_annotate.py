@@ -178,6 +178,28 @@ def test_a_third_occurrence_is_a_draw_that_a_bad_move_allowed(
     assert ("A draw by repetition" in game.tree.comment) is drawn
 
 
+def test_a_queen_that_is_left_standing_is_named(engine: Engine) -> None:
+    fen = '[SetUp "1"]\n[FEN "8/8/8/q7/1k1K4/8/8/8 b - - 1 44"]'
+    game = parse_game(f"{fen}\n\n44... Qd5+ 45. Ke3 Kc3 0-1")
+    done = annotate(game, engine, STYLE)
+    assert "45.Kxd5" in done.comments[1].text  # though kings alone are left after it
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "blamed"),
+    [
+        ("7k/8/5K2/8/8/8/8/4Q2R b - - 1 60", "60... Kg8", False),
+        ("7k/8/6K1/8/8/p7/8/4Q3 b - - 1 60", "60... a2", True),  # or Kg8, which is mated as well
+    ],
+)
+def test_the_only_legal_move_is_not_blamed_for_a_mate(
+    engine: Engine, fen: str, move: str, blamed: bool
+) -> None:
+    game = parse_game(f'[SetUp "1"]\n[FEN "{fen}"]\n\n{move} 1-0')
+    (comment,) = annotate(game, engine, STYLE).comments
+    assert ("mate" in comment.text or "#" in comment.text) is blamed
+
+
 def test_a_move_is_commented_on_without_a_search(engine: Engine) -> None:
     board = Board("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1")
     text = comment_on(engine, board, "Nc7+")

@@ -204,7 +204,7 @@ def simplifies(scene: Scene) -> Iterator[Feature]:
         return
     end = scene.boards[min(2, len(scene.boards) - 1)]
     trades = scene.reply is not None and scene.reply.to_square == scene.landed
-    if not (trades and is_pawn_ending(end) and end.pawns) or is_pawn_ending(scene.after):
+    if not (trades and is_pawn_ending(end)) or is_pawn_ending(scene.after):
         return
     if scene.value is None or scene.value < WON:
         return

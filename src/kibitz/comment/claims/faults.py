@@ -147,7 +147,7 @@ class LosesEnding(Claim):
         if scene.reply != self.reply.move or scene.had is None or standing(scene.had.value) == -2:
             return False
         end = scene.other.after
-        if is_pawn_ending(scene.after) or not is_pawn_ending(end) or not end.pawns:
+        if is_pawn_ending(scene.after) or not is_pawn_ending(end):
             return False
         look = scene.analysis.deeper(end, LAST_LOOK)
         return look is not None and look.value <= -WON

@@ -210,7 +210,7 @@ class PawnEnding(Claim):
 
 def is_pawn_ending(board: chess.Board) -> bool:
     """Whether there are only kings and pawns."""
-    return board.occupied == board.pawns | board.kings
+    return bool(board.pawns) and board.occupied == board.pawns | board.kings
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ def _is_mated(scene: Scene) -> tuple[Claim, ...]:
     """That the other side mates, of a move that is no mistake as the game was lost anyway."""
     if scene.has is None or scene.has.mate is None or scene.has.mate <= 0:
         return ()
+    if scene.before.legal_moves.count() == 1:
+        return ()  # it allows nothing that another one would not
     return tuple(claim for claim in fault.faults(scene, ()) if isinstance(claim, fault.AllowsMate))[
         :1
     ]
