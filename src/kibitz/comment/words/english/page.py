@@ -61,7 +61,7 @@ PAGE: dict[str, str] = {
     "?": "mistake",
     "??": "blunder",
     "try": "Try it: find a better move",
-    "wanted": "{side} to move. The move played here was no good one ({mark}). "
+    "wanted": "{side} to move. The move played here was not good ({mark}). "
     "Find a better one: click a piece, then its square.",
     "right": "{move} is right.",
     "was_played": "{move} is what was played. Try another one.",
