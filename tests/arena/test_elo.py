@@ -298,12 +298,25 @@ def test_any_counts_and_hypotheses_have_a_finite_ratio(model: Model) -> None:
     for _ in range(300):
         counts = generator.integers(0, 2, 5) * generator.integers(1, 2000, 5)
         zero, half, one, more, two = (int(count) for count in counts)
-        low = float(generator.uniform(-400, 400))
-        test = Sprt(low, low + float(generator.uniform(0.1, 400)), model=model)
+        low = float(generator.uniform(-500, 400))
+        test = Sprt(low, low + float(generator.uniform(0.1, 100)), model=model)
         llr = test.llr(Pairs(zero, half, one, 0, more, two))
         assert math.isfinite(llr)
     assert Sprt(0, 10, model=model).llr(Pairs(win_win=500)) > 2.94
     assert Sprt(0, 10, model=model).llr(Pairs(loss_loss=500)) < -2.94
+
+
+@pytest.mark.parametrize("elo", [230.0, 240.0, 350.0, 500.0])
+def test_a_level_match_speaks_against_any_large_difference(elo: float) -> None:
+    for level in (Pairs(0, 0, 0, 1), Pairs(3, 9, 20, 3, 9, 3)):
+        assert Sprt(0.0, elo).llr(level) < 0.0 < Sprt(-elo, 0.0).llr(level)
+    assert Sprt(0.0, elo).llr(Pairs(loss_loss=5)) < 0.0 < Sprt(-elo, 0.0).llr(Pairs(win_win=5))
+
+
+@pytest.mark.parametrize("elo", [501.0, math.inf, math.nan])
+def test_differences_that_cannot_be_tested_are_refused(elo: float) -> None:
+    with pytest.raises(ValueError, match=r"elo0 must be below|a bound"):
+        Sprt(0.0, elo)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from kibitz.arena.match.elo import Pairs, RunningTest, Sprt
 from kibitz.arena.match.game import Control, Terms
 from kibitz.arena.match.journal import Journal, PlayedGame
 from kibitz.arena.match.runner import Setup, run
-from kibitz.arena.match.spec import parse_players
+from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.cli import main
 from kibitz.core.log import Stop
 from kibitz.core.provenance import KEY
@@ -202,6 +202,26 @@ def test_two_checkouts_play_by_their_own_code(capsys: pytest.CaptureFixture[str]
     assert not any(one["forfeits"] for one in result["players"])
 
 
+def test_a_player_whose_code_has_changed_is_another(tmp_path: Path) -> None:
+    code, program = tmp_path / "src" / "kibitz" / "__main__.py", tmp_path / "engine.sh"
+    code.parent.mkdir(parents=True)
+    for path in (code, program):
+        path.write_text("one")
+        path.chmod(0o755)
+    texts = (
+        f"kibitz,checkout={tmp_path}",
+        f"uci:{program}",
+        f"uci:sh {program}",
+        f"xboard:{program}",
+    )
+    before = [parse_player(text).identity for text in texts]
+    assert before == [parse_player(text).identity for text in texts]
+    for path in (code, program):
+        path.write_text("two")
+    for text, identity in zip(texts, before, strict=True):
+        assert parse_player(text).identity != identity
+
+
 def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for player, error in (
         ("kibitz,NullMoveReductoin=3", "NullMoveReduction"),
@@ -211,3 +231,5 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ):
         assert main(["match", player, BASE, "--sprt", "0", "5"]) == 2
         assert error in capsys.readouterr().err
+    assert main(["match", BASE, BASE, "--alpha", "0.1"]) == 2
+    assert "give --sprt" in capsys.readouterr().err

@@ -372,6 +372,8 @@ def test_a_match_in_a_log_file_says_how_far_it_has_come(
     assert main([*command, "4"]) == 0
     told = capsys.readouterr().err.splitlines()
     assert "2 of 4 games were there already" in told
+    assert main([*command, "2"]) == 0
+    assert "4 games were there already, more than 2: all of them count" in capsys.readouterr().err
     assert [line for line in told if line.startswith("games: ")][-2:] == [
         "games: 3 of 4",
         "games: 4 of 4",

@@ -251,12 +251,12 @@ def test_games_of_gates_count_in_the_ratings(tmp_path: Path) -> None:
 
 
 def test_a_gate_is_a_test_that_ends_when_it_is_decided(tmp_path: Path) -> None:
-    wide = ("learn.gate_bounds=[0, 900]", "learn.gate_games=40", "learn.earlier=[4]")
+    wide = ("learn.gate_bounds=[0, 500]", "learn.gate_games=40", "learn.earlier=[4]")
     begin(tmp_path / "run", *wide, generations=2)
     second = Folder(tmp_path / "run").trained()[2]
     games = second.gate_games
     assert games is not None
-    sprt, pairs = Sprt(0.0, 900.0), Pairs(*games.pairs)
+    sprt, pairs = Sprt(0.0, 500.0), Pairs(*games.pairs)
     assert sprt.verdict(pairs) is not None
     assert pairs.total < 20  # not all of them
     assert second.plays == (2 if sprt.llr(pairs) > 0 else 1)

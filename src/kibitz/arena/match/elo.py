@@ -289,10 +289,14 @@ def _percent(share: float | None) -> str:
 Model: TypeAlias = Literal["normalised", "logistic"]
 Verdict: TypeAlias = Literal["H0", "H1"]
 
+FARTHEST = (
+    500  # Elo of a hypothesis; beyond it the fit may end at another than the likeliest answer
+)
 RARE = 1e-3  # stands for a result that has not been seen, as in fastchess
 CONVERGED = 1e-9  # change of a probability below which the fit is done
 FITS = 100
 TINY = 1e-15
+STEEPEST = 20.0  # logarithm of a factor
 
 
 @dataclass(frozen=True)
@@ -317,6 +321,10 @@ class Sprt:
         if not self.elo0 < self.elo1:
             fix = "give the smaller difference first"
             raise InputError("SPRT: elo0 must be below elo1", value=(self.elo0, self.elo1), fix=fix)
+        for bound in (self.elo0, self.elo1):
+            if not abs(bound) <= FARTHEST:
+                fix = f"differences are tested from -{FARTHEST} to {FARTHEST}"
+                raise InputError("SPRT: a bound", value=bound, fix=fix)
         if not (0 < self.alpha < 1 and 0 < self.beta < 1 and self.alpha + self.beta < 1):
             raise InputError("SPRT: error rates", value=(self.alpha, self.beta), fix="try 0.05")
 
@@ -397,7 +405,7 @@ def likeliest_with_lead(shares: Sequence[float], lead: float) -> list[float]:
     The constraint is not linear; it is replaced by its tangent at the last answer, repeatedly.
     """
     last = len(shares) - 1
-    fitted = [1.0 / len(shares)] * len(shares)
+    fitted = _rising(len(shares), lead)
     for _ in range(FITS):
         mean, variance = moments(fitted)
         deviation = math.sqrt(variance)
@@ -411,6 +419,20 @@ def likeliest_with_lead(shares: Sequence[float], lead: float) -> list[float]:
         if max(abs(new - old) for new, old in zip(fitted, before, strict=True)) < CONVERGED:
             break
     return fitted
+
+
+def _rising(count: int, lead: float) -> list[float]:
+    """A distribution with that lead whose shares rise, or fall, by the same factor each."""
+
+    def shares(power: float) -> list[float]:
+        weights = [math.exp(power * index) for index in range(count)]
+        return [weight / sum(weights) for weight in weights]
+
+    def missing(power: float) -> float:
+        mean, variance = moments(shares(power))
+        return lead * math.sqrt(variance) - (mean - 0.5)
+
+    return shares(falling_root(missing, -STEEPEST, STEEPEST))
 
 
 def _tilted(shares: Sequence[float], slopes: Sequence[float]) -> list[float]:

@@ -138,7 +138,9 @@ def run(
     played from their beginning when the match is continued.
     """
     already_played = sum(pairing.number in journal.games for pairing in setup.pairings())
-    if already_played:
+    if (kept := len(journal.games)) > setup.games:
+        say(f"{kept} games were there already, more than {setup.games}: all of them count")
+    elif already_played:
         say(f"{already_played} of {setup.games} games were there already")
     run_together([(setup, journal)], stop, on_game)
     return counted(setup, journal)

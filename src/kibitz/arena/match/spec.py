@@ -13,6 +13,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -28,7 +29,7 @@ from kibitz.arena.match.player import (
     XboardPlayer,
 )
 from kibitz.core.errors import InputError, did_you_mean
-from kibitz.core.files import local_path, sha256_of
+from kibitz.core.files import crc32_of, local_path, sha256_of
 from kibitz.core.provenance import commit
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
@@ -84,9 +85,12 @@ class Spec:
 
     @property
     def identity(self) -> str:
-        """The player as written, what is in its network, and its part of the settings file."""
+        """The player as written, what is in its network or program, its part of the settings."""
         if self.kind == "checkout":
-            return f"{self.text} #{commit(Path(self.checkout))}"
+            code = [*Path(self.checkout, "src").rglob("*.py")]
+            return f"{self.text} #{commit(Path(self.checkout))} {_sum_of(code)}"
+        if self.kind in PROGRAMS:
+            return f"{self.text} #{_sum_of(program_files(self.what))}"
         if self.kind != "engine":
             return self.text
         file = file_options(self.what)
@@ -184,6 +188,18 @@ def _option(text: str, part: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise InputError(f"player {text}", value=part, fix="options are written name=value")
     return name.strip(), value.strip()
+
+
+def program_files(command: str) -> list[Path]:
+    """The file of a program, and those that are among its arguments."""
+    words = shlex.split(command)
+    found = [shutil.which(words[0]), *words[1:]] if words else []
+    return [Path(word) for word in found if word and Path(word).is_file()]
+
+
+def _sum_of(files: Iterable[Path]) -> str:
+    """What is in some files; the same wherever their folder is."""
+    return crc32_of("".join(map(sha256_of, sorted(files))).encode())
 
 
 def _checkout(own: dict[str, str]) -> str:

@@ -70,6 +70,9 @@ class SprtFlags:
     def test(self) -> Sprt | None:
         """The test, if one is wanted."""
         if self.sprt is None:
+            if self != SPRT:
+                fix = "give --sprt ELO0 ELO1 as well"
+                raise InputError("--alpha, --beta and --model are of a test", fix=fix)
             return None
         return Sprt(*self.sprt, alpha=self.alpha, beta=self.beta, model=self.model)
 
