@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from kibitz import Board, Engine
@@ -18,7 +19,9 @@ from kibitz.engine.levels import (
     blend,
     human_level_of,
     humanly,
+    policy_of,
 )
+from kibitz.nets.encodings.leaves import Leaves
 from kibitz.nets.evaluators.batched import BatchedEvaluator
 from kibitz.nets.load import load_batched
 from kibitz.search.report import Result
@@ -131,6 +134,24 @@ def test_the_network_of_people_is_loaded_before_the_first_move(
         result = engine.play(Board(LEGAL_TRAP), nodes=50_000)
         assert len(loaded) == 2
         assert result.report.nodes <= human_level_of(1300).nodes  # type: ignore[union-attr]
+
+
+def test_people_are_asked_once_before_a_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[BatchedEvaluator] = []
+
+    def said(network: BatchedEvaluator, leaves: Leaves) -> np.ndarray:
+        asked.append(network)
+        return policy_of(network, leaves)
+
+    monkeypatch.setattr("kibitz.engine.levels.policy_of", said)
+    with Engine("material", hash=4, limit_strength=True, elo=1300) as engine:
+        engine.ready()
+        assert len(asked) == 2  # what they compute with is loaded
+        engine.ready()
+        assert len(asked) == 2
+    with Engine("material", hash=4, limit_strength=True, elo=2000) as engine:
+        engine.ready()
+    assert len(asked) == 2
 
 
 def test_other_levels_need_no_people(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 import kibitz.search
 from kibitz import Board, Engine
 from kibitz.search.clock import Standing
+from kibitz.search.mate import search_mate
 from kibitz.search.method import changes_of, preset, resolved
 from kibitz.search.options import Settings
 from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
@@ -50,6 +51,22 @@ class FirstMove(BaseSearcher):
 
     def end(self) -> None:
         self.closed = True
+
+
+def test_what_shows_a_mate_is_loaded_before_a_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def searched(*memory: Any) -> int:
+        calls.append(1)
+        return search_mate(*memory)
+
+    monkeypatch.setattr("kibitz.search.mate.search_mate", searched)
+    with Engine("material", hash=4) as engine:
+        engine.ready()
+        assert calls
+        loaded = len(calls)
+        engine.ready()
+        assert len(calls) == loaded
 
 
 def test_an_engine_plays_with_another_search(monkeypatch: pytest.MonkeyPatch) -> None:

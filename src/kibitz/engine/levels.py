@@ -204,12 +204,17 @@ class People:
         return sorted(self._files)
 
     def ready(self, rating: int) -> dict[int, float]:
-        """Load the networks of a rating; returns how much each counts."""
+        """Load the networks of a rating, and what they compute with; how much each counts."""
+        from kibitz.nets.encodings.leaves import leaves_of
         from kibitz.nets.load import load_batched
+        from kibitz.position.board import Board
 
         weights = blend(rating, self.ratings)
         for network in weights.keys() - self._networks.keys():
-            self._networks[network] = load_batched(self._files[network])
+            loaded = load_batched(self._files[network])
+            # Kernels may have to be compiled: now, not when a clock runs.
+            policy_of(loaded, leaves_of([Board().positions()]))
+            self._networks[network] = loaded
         return weights
 
     def likely(self, leaves: Leaves, rating: int) -> np.ndarray:

@@ -63,7 +63,8 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
     from kibitz.position.board import Board
     from kibitz.search.mate import new_memory, search_mate
 
-    compile_later(search_mate, *new_memory())  # no clock runs where mates are tried
+    mates = new_memory()
+    compile_later(search_mate, *mates)  # which is needed last, to show a mate to its end
     kind = resolved(settings, batched=not isinstance(evaluator, InlineEvaluator))
     small = kind.with_(hash=1, threads=1, syzygy_path="", bestfirst_file="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
@@ -76,6 +77,7 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
                 board.push(first.ponder)
                 search.search(board, limits)  # on what is kept of the tree
         search.search(Board(), Limits(nodes=2))
+    search_mate(*mates)  # of no move, with no budget
 
 
 # --- presets --------------------------------------------------------------------------------------
