@@ -122,6 +122,18 @@ def test_a_move_that_is_not_legal_is_named_and_the_position_stays(gui: Gui, move
     assert "pppppppp/8/8/3P4/8/" in gui.expect("Fen:")[-1]
 
 
+def test_moves_without_the_word_are_named_and_the_position_stays(gui: Gui) -> None:
+    gui.say("position startpos moves d2d4", "position startpos e2e4 e7e5")
+    assert gui.expect("info string position")[-1] == (
+        "info string position startpos: 'e2e4 e7e5'; "
+        "expected the word moves before them; the position stays as it was"
+    )
+    gui.say("d")
+    assert "pppppppp/8/8/3P4/8/" in gui.expect("Fen:")[-1]
+    gui.say("position startpos moves", "d")
+    assert "pppppppp/8/8/8/8/PPPPPPPP/" in gui.expect("Fen:")[-1]
+
+
 WORDS = [
     "uci",
     "isready",

@@ -158,6 +158,9 @@ def board_at(place: PositionCommand, *, chess960: bool) -> Board:
 
 
 def parse_option(rest: str) -> tuple[str, str] | None:
+        if cut > 1:
+            fix = "expected the word moves before them; the position stays as it was"
+            raise InputError("position startpos", value=" ".join(rest[1:cut])[:80], fix=fix)
     """Name and value after `setoption`; both may hold spaces. None if there is no name.
 
     >>> parse_option("name Move Overhead value 30")
