@@ -11,6 +11,7 @@ from kibitz.core.errors import EvaluationError
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
 from kibitz.position.board import Board
+from kibitz.position.notation import Move
 from kibitz.search.limits import Clock, Limits
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.options import Settings
@@ -132,6 +133,41 @@ def test_words_that_are_no_moves_are_named_and_the_others_searched(gui: Gui) -> 
     lines = gui.ask("go searchmoves zzzz e2e5 nodes 300", "bestmove")
     assert any("not legal here: zzzz e2e5; all moves are searched" in line for line in lines)
     assert infos(lines)[-1][2] == "300"
+
+
+def test_only_new_moves_of_a_position_are_played(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed: list[str] = []
+    push = Board.push
+
+    def noted(board: Board, move: str) -> Move:
+        pushed.append(move)
+        return push(board, move)
+
+    gui.ask("isready", "readyok")
+    monkeypatch.setattr(Board, "push", noted)
+
+    def played(moves: str) -> list[str]:
+        pushed.clear()
+        gui.say(f"position startpos moves {moves}")
+        gui.ask("isready", "readyok")
+        return pushed[:]
+
+    assert played("e2e4 e7e5") == ["e2e4", "e7e5"]
+    assert played("e2e4 e7e5 g1f3") == ["g1f3"]
+    assert played("e2e4 e7e5 g1f3") == []
+    assert played("e2e4 c7c5") == ["e2e4", "c7c5"]
+    assert played("e2e4 c7c5 e4e6") == ["e4e6"]  # it is not legal, and the position stays
+    assert (
+        gui.all.count(
+            "info string position: move 3 is not legal: 'e4e6'; the position stays as it was"
+        )
+        == 1
+    )
+    assert played("e2e4 c7c5 g1f3") == ["g1f3"]
+    gui.say("setoption name UCI_Chess960 value true")
+    assert played("e2e4 c7c5 g1f3") == ["e2e4", "c7c5", "g1f3"]
+    gui.say("d")
+    assert "2p5/4P3/5N2" in gui.expect("Fen:")[-1]
 
 
 def test_kernels_are_loaded_when_the_rule_is_set(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:

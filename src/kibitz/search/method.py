@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kibitz.core.errors import ConfigError, did_you_mean
@@ -93,6 +94,7 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
 FEW_NODES = 4_000  # up to which the tree search is the stronger player (docs/search.md)
 
 
+@lru_cache(maxsize=16)  # it looks at every option, and each move of a game asks for the same
 def resolved(settings: Settings, *, batched: bool, nodes: int | None = None) -> Settings:
     """The settings with `auto` replaced by a kind of search, for so many nodes if that is known.
 

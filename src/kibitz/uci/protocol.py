@@ -136,19 +136,42 @@ def parse_position(tokens: Sequence[str]) -> PositionCommand | None:
     cut = rest.index("moves") if "moves" in rest else len(rest)
     moves = tuple(rest[cut + 1 :])
     if rest[:1] == ["startpos"]:
+        if cut > 1:
+            fix = "expected the word moves before them; the position stays as it was"
+            raise InputError("position startpos", value=" ".join(rest[1:cut])[:80], fix=fix)
         return PositionCommand(None, moves)
     if rest[:1] == ["fen"] and cut > 1:
         return PositionCommand(" ".join(rest[1:cut]), moves)
     return None
 
 
-def board_at(place: PositionCommand, *, chess960: bool) -> Board:
-    """The board with all moves played; the error names the first that is not legal."""
+class Standing(NamedTuple):
+    """A board, and what it was set up by."""
+
+    place: PositionCommand
+    chess960: bool
+    board: Board
+
+
+def board_at(place: PositionCommand, *, chess960: bool, before: Standing | None = None) -> Board:
+    """The board with all moves played; the error names the first that is not legal.
+
+    Where the moves go on from those `before`, which a GUI sends again with every move of a game,
+    only the new ones are played.
+    """
     from kibitz.position.board import Board
     from kibitz.position.fen import START
 
-    board = Board(place.fen or START, chess960=chess960)
-    for number, move in enumerate(place.moves, start=1):
+    known = len(before.place.moves) if before is not None else 0
+    if (
+        before is not None
+        and (before.place.fen, before.chess960) == (place.fen, chess960)
+        and before.place.moves == place.moves[:known]
+    ):
+        board = before.board.copy()
+    else:
+        known, board = 0, Board(place.fen or START, chess960=chess960)
+    for number, move in enumerate(place.moves[known:], start=known + 1):
         try:
             board.push(move)
         except InputError as error:
@@ -158,9 +181,6 @@ def board_at(place: PositionCommand, *, chess960: bool) -> Board:
 
 
 def parse_option(rest: str) -> tuple[str, str] | None:
-        if cut > 1:
-            fix = "expected the word moves before them; the position stays as it was"
-            raise InputError("position startpos", value=" ".join(rest[1:cut])[:80], fix=fix)
     """Name and value after `setoption`; both may hold spaces. None if there is no name.
 
     >>> parse_option("name Move Overhead value 30")

@@ -23,7 +23,14 @@ from kibitz.engine import Engine
 from kibitz.engine.running import Search
 from kibitz.search.limits import Clock, Limits, Signals
 from kibitz.uci.options import UciOptions
-from kibitz.uci.protocol import Channel, PositionCommand, Write, board_at, legal_only
+from kibitz.uci.protocol import (
+    Channel,
+    PositionCommand,
+    Standing,
+    Write,
+    board_at,
+    legal_only,
+)
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
@@ -101,6 +108,7 @@ class Session:
         self.remote = remote  # the GUI is at the other end of a network
         self.defaults = self.engine.settings, self.engine.options, self.options
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
+        self._standing: Standing | None = None  # what the last `position` has set up
         self.job: Job | None = None  # the last one that was started
         self._announced = ""  # the evaluator that was announced
         self._problems: list[str] = []  # those that were
@@ -222,7 +230,9 @@ class Session:
         """Set the position that is searched next."""
         if self._board is None and not self.busy:
             self.load()
-        self._board = board_at(position, chess960=self.options.chess960)
+        chess960 = self.options.chess960
+        self._board = board_at(position, chess960=chess960, before=self._standing)
+        self._standing = Standing(position, chess960, self._board)
 
     def set_options(self, options: UciOptions) -> None:
         """Talk in another way from now on."""
