@@ -135,6 +135,18 @@ def test_words_that_are_no_moves_are_named_and_the_others_searched(gui: Gui) -> 
     assert infos(lines)[-1][2] == "300"
 
 
+def test_searchmoves_are_read_as_the_moves_of_a_position(gui: Gui) -> None:
+    fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+    for castles in ("e1g1", "e1h1", "O-O", "0-0"):
+        gui.say(f"position fen {fen} moves {castles}", f"position fen {fen}")
+        lines = gui.ask(f"go nodes 100 searchmoves {castles}", "bestmove")
+        assert lines[-1].split()[1] == "e1g1"
+        assert not any("not legal" in line for line in lines)
+    lines = gui.ask("go nodes 100 searchmoves -- a1a2", "bestmove")
+    assert any(line.endswith("go searchmoves: not legal here: --") for line in lines)
+    assert lines[-1].split()[1] == "a1a2"
+
+
 def test_only_new_moves_of_a_position_are_played(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
     pushed: list[str] = []
     push = Board.push

@@ -119,11 +119,18 @@ def _moves_from(tokens: Sequence[str], index: int) -> tuple[str, ...]:
 
 
 def legal_only(board: Board, limits: Limits) -> tuple[Limits, list[str]]:
-    """The limits with those of their `searchmoves` that are legal, and the others."""
-    legal = {text for move in board.legal_moves for text in (str(move), board.uci(move))}
-    wrong = [move for move in limits.searchmoves if move not in legal]
-    rest = tuple(move for move in limits.searchmoves if move in legal)
-    return replace(limits, searchmoves=rest), wrong
+    """The limits with those of their `searchmoves` that are legal, and the others.
+
+    They are read as the moves of `position` are, but that none may pass.
+    """
+    moves, legal, wrong = {*board.legal_moves}, list[str](), list[str]()
+    for text in limits.searchmoves:
+        try:
+            is_legal = board.parse(text) in moves
+        except InputError:
+            is_legal = False
+        (legal if is_legal else wrong).append(text)
+    return replace(limits, searchmoves=tuple(legal)), wrong
 
 
 def parse_position(tokens: Sequence[str]) -> PositionCommand | None:
