@@ -147,6 +147,16 @@ def test_searchmoves_are_read_as_the_moves_of_a_position(gui: Gui) -> None:
     assert lines[-1].split()[1] == "a1a2"
 
 
+@pytest.mark.parametrize(("clock", "side"), [("btime 200", "white"), ("wtime 200", "black")])
+def test_a_clock_of_the_other_side_alone_is_taken_for_ours(gui: Gui, clock: str, side: str) -> None:
+    gui.say("position startpos" if side == "white" else "position startpos moves e2e4")
+    lines = gui.ask(f"go {clock}", "bestmove")
+    told = f"info string go: no clock for {side}; the other side's is taken for it"
+    assert told in lines
+    assert told not in gui.ask(f"go {clock} nodes 50", "bestmove")
+    assert told not in gui.ask("go wtime 200 btime 200", "bestmove")
+
+
 def test_only_new_moves_of_a_position_are_played(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
     pushed: list[str] = []
     push = Board.push

@@ -23,7 +23,7 @@ from kibitz.core.log import say
 from kibitz.search.limits import LARGEST, Limits
 
 if TYPE_CHECKING:
-    from kibitz.position.board import Board
+    from kibitz.position.board import Board, Side
 
 LONGEST_MESSAGE = 2_000  # characters of a line for people, whatever it quotes
 LONGEST_NUMBER = 18  # digits that are read at all; more is taken for LARGEST
@@ -131,6 +131,21 @@ def legal_only(board: Board, limits: Limits) -> tuple[Limits, list[str]]:
             is_legal = False
         (legal if is_legal else wrong).append(text)
     return replace(limits, searchmoves=tuple(legal)), wrong
+
+
+def with_own_clock(limits: Limits, side: Side) -> Limits:
+    """The limits with the other side's clock for ours where it is the only one, and no other limit.
+
+    Else a program that sends but one clock would wait for ever.
+    """
+    ends = limits.after_ponderhit().ends_for(side)
+    other: Side = "black" if side == "white" else "white"
+    clock = limits.clock(other)
+    if ends or limits.infinite or clock is None or limits.clock(side) is not None:
+        return limits
+    if side == "white":
+        return replace(limits, wtime=clock.left, winc=clock.increment)
+    return replace(limits, btime=clock.left, binc=clock.increment)
 
 
 def parse_position(tokens: Sequence[str]) -> PositionCommand | None:

@@ -30,6 +30,7 @@ from kibitz.uci.protocol import (
     Write,
     board_at,
     legal_only,
+    with_own_clock,
 )
 
 if TYPE_CHECKING:
@@ -259,6 +260,9 @@ class Session:
                 rest = "" if limits.searchmoves else "; all moves are searched"
                 self.info(f"go searchmoves: not legal here: {' '.join(wrong)[:80]}{rest}")
         if limits is not None:
+            given, limits = limits, with_own_clock(limits, board.turn)
+            if limits != given:
+                self.info(f"go: no clock for {board.turn}; the other side's is taken for it")
             self.lag.begin(limits.clock(board.turn), board.ply)
             limits = replace(limits, lag=self.lag.lag)
         search = self.engine.begin(board, limits)
