@@ -253,6 +253,37 @@ def test_examples_in_the_docstrings() -> None:
     assert doctest.testmod(clock_module).failed == 0
 
 
+@pytest.mark.parametrize("increment", [0, 20, 100, 2000])
+def test_only_what_moves_cost_above_the_increment_is_put_aside(increment: int) -> None:
+    settings, limits = Settings(), Limits(wtime=1000, winc=increment, lag=30)
+
+    def planned(usual: int) -> Budget | None:
+        known = replace(limits, usual_lag=usual)
+        return budget(known, known.clock("white"), 20, settings)
+
+    assert planned(increment) == planned(0)
+    more = planned(25)
+    assert more is not None
+    if increment == 20:
+        assert more.soft < 0.9 * planned(20).soft  # type: ignore[union-attr]
+    else:
+        assert more == planned(0)
+
+
+def test_a_clock_that_gains_less_than_moves_cost_lasts_for_a_game() -> None:
+    def lowest(usual: int) -> float:
+        left, low, settings = 1000.0, 1000.0, Settings(move_overhead=20)
+        for ply in range(0, 100, 2):
+            limits = Limits(wtime=int(left), winc=10, lag=20, usual_lag=usual)
+            planned = budget(limits, limits.clock("white"), ply, settings)
+            assert planned is not None
+            left += 10 - 20 - planned.soft
+            low = min(low, left)
+        return low
+
+    assert lowest(20) > 50 > lowest(0)
+
+
 def test_what_moves_cost_besides_is_left_on_the_clock() -> None:
     settings = Settings()
     limits = Limits(wtime=200, winc=600)

@@ -66,8 +66,11 @@ class Budget(NamedTuple):
     exact: bool = False  # asked for to the millisecond (movetime): no stopping early
 
 
-def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
+def budget_of_clock(clock: Clock, ply: int, overhead: float, usual: float | None = None) -> Budget:
     """Divide a clock; at most what is left after `overhead` ms, which a move may cost besides.
+
+    `usual` is what moves do cost, where that is known to be more than the increment: then so much
+    is put aside for many moves, however late in the game.
 
     >>> budget_of_clock(Clock(59_650, 600), ply=0, overhead=50)
     Budget(soft=2434.0625, hard=9736.25, exact=False)
@@ -76,7 +79,11 @@ def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
     moves = clock.moves_to_go or _moves_expected(ply)
     if moves == 1:
         return Budget(LAST_MOVE_SHARE * usable, usable)
-    pool = clock.left - overhead + (clock.increment - USUAL_OVERHEAD * overhead) * (moves - 1)
+    if usual is None:
+        usual = USUAL_OVERHEAD * overhead
+    elif clock.moves_to_go is None:
+        moves = MOVES_AT_START
+    pool = clock.left - overhead + (clock.increment - usual) * (moves - 1)
     hard_limit = HARD_SHARE * usable
     soft = min(max(LEAST_SHARE * usable, pool / moves), hard_limit)
     return Budget(soft, min(HARD_FACTOR * soft, hard_limit))
@@ -97,7 +104,11 @@ def budget(limits: Limits, clock: Clock | None, ply: int, settings: Settings) ->
         return None
     overhead = float(max(settings.move_overhead, limits.lag))
     if settings.time_manager == "budget":
-        return budget_of_clock(clock, ply, overhead)
+        # Where every move costs more than it gains, the clock sinks to nothing unless that is
+        # put aside.
+        sinking = 0 < clock.increment < limits.usual_lag
+        usual = float(limits.usual_lag) if sinking else None
+        return budget_of_clock(clock, ply, overhead, usual)
     wanted = OTHERS[settings.time_manager](clock, ply)
     allowed = min(wanted, max(0.0, clock.left - overhead))  # they leave the overhead out
     return Budget(allowed, allowed)

@@ -48,6 +48,7 @@ class Limits:
     lines: int | None = None  # at most, where MultiPV has more
     every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
     lag: int = 0  # milliseconds that a move costs besides, where it is more than Move Overhead
+    usual_lag: int = 0  # milliseconds of a usual move, where it is known
     report_ms: int | None = None  # between two reports while nothing new is found; None: 500
 
     def __post_init__(self) -> None:

@@ -77,6 +77,11 @@ class LagMeter:
         """The worst of the last moves, in milliseconds."""
         return math.ceil(max(self._lags, default=0.0))
 
+    @property
+    def usual(self) -> int:
+        """What the last moves cost on average, in milliseconds."""
+        return math.ceil(sum(self._lags) / max(1, len(self._lags)))
+
     def begin(self, clock: Clock | None, ply: int) -> None:
         """A search of that side begins with this on its clock."""
         if clock is not None and self._before is not None:
@@ -264,7 +269,7 @@ class Session:
             if limits != given:
                 self.info(f"go: no clock for {board.turn}; the other side's is taken for it")
             self.lag.begin(limits.clock(board.turn), board.ply)
-            limits = replace(limits, lag=self.lag.lag)
+            limits = replace(limits, lag=self.lag.lag, usual_lag=self.lag.usual)
         search = self.engine.begin(board, limits)
 
         def endless() -> bool:
