@@ -208,6 +208,7 @@ def test_a_game_that_is_broken_off_is_kept(tmp_path: Path, monkeypatch: pytest.M
         (["--movetime", "0"], "--movetime: 0; give 1 or more"),
         (["--chess960", "960"], "give 0 to 959"),
         (["--pgn", "folder"], "folder"),
+        (["--pgn", "missing/games.pgn"], "--pgn: no such folder: 'missing'; make it"),
     ],
 )
 def test_what_a_game_refuses(
@@ -221,6 +222,23 @@ def test_what_a_game_refuses(
     monkeypatch.chdir(tmp_path)
     assert main(["play", "--network", "material", *words]) == 2
     assert message in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+def test_a_file_without_a_game_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games.pgn"
+    play(monkeypatch, capsys, "quit\n", "--pgn", str(file))
+    assert not file.exists()
+    play(monkeypatch, capsys, "e4\nquit\n", "--pgn", str(file))
+    before = file.read_bytes()
+    play(monkeypatch, capsys, "quit\n", "--pgn", str(file))
+    assert file.read_bytes() == before != b""
+    empty = tmp_path / "empty.pgn"
+    empty.touch()
+    play(monkeypatch, capsys, "quit\n", "--pgn", str(empty))
+    assert empty.exists()
 
 
 def test_a_coach_names_blunders_only(

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -112,7 +112,7 @@ def play(
             number = signal.Signals[name]
             before = signal.signal(number, signal.default_int_handler)
             until_the_end.callback(signal.signal, number, before)
-        file = None if pgn is None else until_the_end.enter_context(closing(GrowingFile(pgn)))
+        file = None if pgn is None else until_the_end.enter_context(_added_to(pgn))
         engine = until_the_end.enter_context(Engine(network))
         if elo is not None:
             engine.configure(limit_strength=True, elo=elo, seed=random.randrange(1 << 31))
@@ -154,6 +154,21 @@ def _unfinished(pgn: Path | None) -> tuple[Side, Board]:
             "--resume: the last game is not one to go on with", value=str(pgn), fix=fix
         )
     return "white" if last.tags["White"] == PLAYER else "black", last.board()
+
+
+@contextmanager
+def _added_to(pgn: Path) -> Iterator[GrowingFile]:
+    """The file that a game is added to; one that was made for it and stayed empty goes again."""
+    if not pgn.parent.is_dir():
+        fix = "make it, or name another file"
+        raise InputError("--pgn: no such folder", value=str(pgn.parent), fix=fix)
+    is_new = not pgn.exists()
+    try:
+        with closing(GrowingFile(pgn)) as file:  # now: what cannot be written is said before a move
+            yield file
+    finally:
+        if is_new and pgn.is_file() and pgn.stat().st_size == 0:
+            pgn.unlink()
 
 
 def typed_lines() -> Iterator[str | None]:
