@@ -280,6 +280,9 @@ def test_others_read_what_is_written(tmp_path: Path) -> None:
         (f"PuzzleId,FEN,Moves\nx,{MATE},g8h8 c4g8 f8g8\n", "no solution"),
         (f"PuzzleId,FEN,Moves\nx,{MATE},g8h8 a1h8\n", "line 2: illegal move"),
         ("PuzzleId,FEN,Moves\n", "no puzzle in"),
+        (f"PuzzleId,FEN,Moves\nx,{MATE}\n", "line 2: 2 columns, and no Moves; expected PuzzleId"),
+        (f"FEN,Moves,Rating\n{MATE},,9,8\n", "line 2: 4 columns, and no Moves; expected FEN"),
+        ("PuzzleId,FEN,Moves\n\n1\n", "line 3: 1 columns, and no FEN"),
     ],
 )
 def test_wrong_files_are_named(text: str, message: str, tmp_path: Path) -> None:

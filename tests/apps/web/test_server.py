@@ -791,3 +791,25 @@ def test_a_wrong_port_takes_one_line(
 def test_folders_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         Library((tmp_path / "nowhere",))
+def test_a_short_row_costs_the_other_puzzles_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "puzzles.csv"
+    mate = "6Qk/p1p3pp/4N3/1p6/2q1r1n1/2B5/PP4PP/3R1R1K b - - 0 28"
+    file.write_text(f"PuzzleId,FEN,Moves\n1\n2,{mate},\n3,{mate},h8g8 f1f8\n")
+    found = library.puzzle(file, 0)
+    assert (found["name"], found["count"]) == ("3", 1)
+    assert library.solved(file, 0, ("h8g8",), "f1f8")["right"]
+    assert capsys.readouterr().err.splitlines() == [
+        "puzzles.csv, line 2: 1 columns, and no FEN; expected PuzzleId, FEN, Moves; "
+        "the puzzle is left out, as are 1 others"
+    ]
+    with pytest.raises(InputError, match="no such puzzle in the file: 2; it has 1"):
+        library.puzzle(file, 1)
+    for text in (f"PuzzleId,FEN,Moves\n1,{mate}\n", "PuzzleId,FEN\n1,2\n"):
+        broken = tmp_path / f"{len(text)}.csv"
+        broken.write_text(text)
+        with pytest.raises(InputError, match="this file has no puzzles"):
+            library.puzzle(broken, 0)
+
+

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kibitz.apps.web.positions import readable_games, title_of, tree_of
+from kibitz.coach.puzzles.formats import refuse_without
 from kibitz.coach.puzzles.solve import is_right
 from kibitz.core.errors import InputError
+from kibitz.core.log import say
 from kibitz.core.unpacking import COMPRESSED
 from kibitz.data import shard as shards
 from kibitz.data.batches.sample import check_rules
@@ -293,16 +295,29 @@ def suite(path: Path) -> list[dict[str, Any]]:
 @lru_cache(maxsize=4)
 def _puzzles(path: Path, _changed: float) -> list[dict[str, str]]:
     lines = islice(read_lines(path), MOST_PUZZLES + 1)
+    rows = csv.DictReader(io.StringIO("".join(lines)))
+    puzzles: list[dict[str, str]] = []
+    wrong: list[str] = []
     try:
-        return list(csv.DictReader(io.StringIO("".join(lines))))
+        for row in rows if {"FEN", "Moves"} <= {*(rows.fieldnames or ())} else ():
+            try:
+                refuse_without(row, "FEN", "Moves")
+            except InputError as error:
+                wrong.append(f"{path.name}, line {rows.line_num}: {error}")
+            else:
+                puzzles.append(row)
     except csv.Error as error:  # a field longer than any puzzle's, for one
         raise InputError(f"this file has no puzzles ({error})", value=path.name) from error
+    if wrong:
+        others = f", as are {len(wrong) - 1} others" if len(wrong) > 1 else ""
+        say(f"{wrong[0]}; the puzzle is left out{others}")
+    return puzzles
 
 
 def _puzzle_rows(path: Path, number: int) -> list[dict[str, str]]:
     """The puzzles of a file with Lichess's columns, which has that number."""
     rows = _puzzles(path, path.stat().st_mtime)
-    if not rows or not {"FEN", "Moves"} <= rows[0].keys():
+    if not rows:
         fix = "expected the columns of Lichess: PuzzleId, FEN, Moves, Rating, Themes, ..."
         raise InputError("this file has no puzzles", value=path.name, fix=fix)
     if not 0 <= number < len(rows):

@@ -127,13 +127,23 @@ def _read_csv(path: Place) -> Iterator[Puzzle]:
         raise DamagedFileError(what, value=str(path), fix="make or fetch the file again") from error
 
 
+def refuse_without(row: dict[str, str], *needed: str) -> None:
+    """Refuse a row without these fields: one that is too short has None for them."""
+    for name in needed:
+        if not (row.get(name) or "").strip():
+            found = sum(field is not None for field in row.values())
+            columns = ", ".join(filter(None, row))  # None has what is more than the columns
+            raise InputError(f"{found} columns, and no {name}", fix=f"expected {columns}")
+
+
 def _read_rows(path: Place, lines: csv.DictReader[str]) -> Iterator[Puzzle]:
     missing = {"FEN", "Moves"} - {*(lines.fieldnames or ())}
     if missing:
         raise InputError("no such column", value=sorted(missing)[0], fix=f"look at {path}")
     for row in lines:
-        last, *moves = (row["Moves"] or "").split() or [""]
         with named_place(f"{path}, line {lines.line_num}"):
+            refuse_without(row, "FEN", "Moves")
+            last, *moves = row["Moves"].split()
             yield checked(
                 Puzzle(
                     fen=Board(row["FEN"], [last]).fen(),
