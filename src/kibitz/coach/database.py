@@ -209,6 +209,8 @@ class Database:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
                 raise
             raise self.damaged(str(error)) from error
+        except OverflowError as error:  # of what was asked for: SQLite's numbers have 64 bits
+            raise InputError("no such number here", fix="give one of less than 2^63") from error
 
     @contextmanager
     def intact(self, what: str) -> Iterator[None]:

@@ -144,6 +144,24 @@ def test_figures_open_their_examples_and_openings_are_walked(tab: Tab, coach: Se
     wait(tab, "document.querySelector('.explorer tbody').innerText.includes('c4')")  # still there
 
 
+def test_numbers_that_no_database_has_are_refused(coach: Server) -> None:
+    async def work(page: Page) -> None:
+        huge = 10**30
+        for number in (huge, -huge):
+            answer = {"item": number, "due": huge, "seconds": 1.0}
+            for name, asked in (
+                ("itemhint", {"item": number, "which": 0}),
+                ("answer", answer),
+                ("owngame", {"game": number}),
+            ):
+                assert "no such number here" in (await page.ask(name, **asked))["error"]
+        assert "no such hint" in (await page.ask("itemhint", item=1, which=huge))["error"]
+        assert "no such game" in (await page.ask("owngame", game=99))["error"]
+        assert "ok" in await page.ask("owngame", game=1)
+
+    talk(coach, work)
+
+
 def test_what_solving_lacks_is_said_before_a_question(
     tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
