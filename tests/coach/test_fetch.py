@@ -221,7 +221,7 @@ def test_the_token_is_sent_and_never_shown(
         Run(site, database)()
     assert "secret" not in str(refused.value)
     monkeypatch.setenv("LICHESS_TOKEN", "lip secret\nX: y")
-    with pytest.raises(ConfigError, match="not a token") as wrong:
+    with pytest.raises(ConfigError, match="not a token: there are blanks in it") as wrong:
         Run(site, database)()
     assert "secret" not in str(wrong.value)
 

@@ -23,7 +23,7 @@ import msgspec
 
 from kibitz.coach.database import Database, StoredGame
 from kibitz.coach.games import BATCH, Added, Site, Wanted, add_games, games_of
-from kibitz.core.downloads import FetchError, Pause, back_off, with_retries
+from kibitz.core.downloads import FetchError, Pause, back_off, fault_of_token, with_retries
 from kibitz.core.errors import ConfigError, InputError
 from kibitz.core.log import Bar, Stop, say
 from kibitz.data.pgn import PACES
@@ -40,7 +40,6 @@ NOT_MODIFIED, NOT_FOUND, GONE, UNAUTHORISED, FORBIDDEN = 304, 404, 410, 401, 403
 LICHESS, CHESSCOM = "https://lichess.org", "https://api.chess.com"
 _NAME = re.compile(r"[A-Za-z0-9_-]{2,30}")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
-_TOKEN = re.compile(r"[A-Za-z0-9_]{8,128}")
 _MONTH = re.compile(r".*/games/(\d{4})/(\d{2})")
 STANDARD = {"standard", "chess960", "fromPosition", "chess"}
 
@@ -299,8 +298,8 @@ def _lichess_headers() -> dict[str, str]:
     """What is accepted, and the token, if the environment has one; nothing ever shows it."""
     headers = {"Accept": "application/x-ndjson"}
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if token and _TOKEN.fullmatch(token) is None:
-        raise ConfigError(f"{TOKEN_VARIABLE}: not a token", fix="it is one word; or unset it")
+    if token and (wrong := fault_of_token(token)):
+        raise ConfigError(f"{TOKEN_VARIABLE}: not a token: {wrong}", fix="set another, or unset it")
     return headers | ({"Authorization": f"Bearer {token}"} if token else {})
 
 

@@ -35,6 +35,7 @@ LONGEST_WAIT = 60.0  # seconds before a question is asked again, unless the serv
 TOO_MANY, LIMITED_WAIT = 429, 60.0  # seconds after so many requests, if the server says no number
 PATIENCE = 3600.0  # seconds; the longest wait that a server may ask for
 MOST_SUMS = 1 << 24  # bytes of a list of checksums
+TOKEN_LENGTHS = range(8, 129)  # of the characters of Lichess's tokens, with much to spare
 _BLOCK = 1 << 20
 
 Answer = TypeVar("Answer")
@@ -277,3 +278,19 @@ def published(url: str, *, tries: int = TRIES, pause: Pause = back_off) -> dict[
         fix = "nothing is fetched without them"
         raise DamagedFileError("an empty list of checksums", value=url, fix=fix)
     return sums
+
+
+def fault_of_token(token: str) -> str:
+    """Why a text is no token of Lichess's, without a word of it; empty if it may be one.
+
+    >>> fault_of_token("lip_secret"), fault_of_token("lip secret")
+    ('', 'there are blanks in it')
+    """
+    if len(token.split()) > 1:
+        return "there are blanks in it"
+    if re.fullmatch("[A-Za-z0-9_]*", token) is None:
+        return "it has other characters than letters, digits and _"
+    if len(token) not in TOKEN_LENGTHS:
+        expected = f"{TOKEN_LENGTHS[0]} to {TOKEN_LENGTHS[-1]}"
+        return f"it has {len(token)} characters where {expected} are expected"
+    return ""

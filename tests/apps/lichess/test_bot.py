@@ -212,10 +212,15 @@ def test_a_token_is_read_only_where_nobody_else_can(
             read_token(file)
     file.chmod(stat.S_IRUSR | stat.S_IWUSR)
     assert read_token(file) == TOKEN
-    file.write_text("lip secret\nmore")
-    with pytest.raises(InputError, match="not a token") as caught:
-        read_token(file)
-    assert "secret" not in str(caught.value)
+    for text, wrong in (
+        ("lip secret\nmore", "not a token: there are blanks in it"),
+        ("secret", "not a token: it has 6 characters where 8 to 128 are expected"),
+        ("lip_s\u00e9cret;", "it has other characters than letters, digits and _"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=wrong) as caught:
+            read_token(file)
+        assert "secret" not in str(caught.value)
 
 
 def test_tokens_go_nowhere_unencrypted() -> None:

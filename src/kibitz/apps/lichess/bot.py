@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import queue
-import re
 import stat
 import sys
 import threading
@@ -44,6 +43,7 @@ from kibitz.apps.lichess.server import (
     TokenError,
     UnreachableError,
 )
+from kibitz.core.downloads import fault_of_token
 from kibitz.core.errors import ConfigError, InputError, KibitzError
 from kibitz.core.files import read_bytes
 from kibitz.core.log import Stop, say
@@ -354,7 +354,6 @@ def _described(challenge: Challenge) -> str:
 
 VARIABLE = "LICHESS_BOT_TOKEN"
 PAGE = "https://lichess.org/account/oauth/token/create?scopes[]=bot:play&scopes[]=challenge:write"
-_TOKEN = re.compile(r"[A-Za-z0-9_]{8,128}")
 
 
 def read_token(path: Path | None) -> str:
@@ -368,8 +367,8 @@ def read_token(path: Path | None) -> str:
         if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise InputError("others may read this token", value=str(path), fix=f"chmod 600 {path}")
         token = content.decode("ascii", errors="replace").strip()
-    if _TOKEN.fullmatch(token) is None:
-        raise InputError(f"{source}: not a token", fix=f"it is one word; make one at {PAGE}")
+    if wrong := fault_of_token(token):
+        raise InputError(f"{source}: not a token: {wrong}", fix=f"make one at {PAGE}")
     return token
 
 
