@@ -721,6 +721,17 @@ def test_a_game_with_an_illegal_move_is_read_up_to_there() -> None:
     assert "variation" in variation["skipped"][0]
 
 
+def test_a_threat_is_that_of_a_position_in_which_one_can_pass() -> None:
+    assert PagePosition("4k3/8/8/8/8/8/8/4K2R b - - 0 1").passed().turn == "white"
+    for fen, told in (
+        ("7k/8/5KQ1/8/8/8/8/8 w - - 0 1", "after a pass the other side would have no move"),
+        ("4k3/8/8/8/8/8/4q3/4K3 w - - 0 1", "the threat is the check"),
+        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "the game is over"),
+    ):
+        with pytest.raises(InputError, match=told):
+            PagePosition(fen).passed()
+
+
 def test_files_are_shown(server: Server) -> None:
     async def read(page: Page) -> None:
         games = (await page.ask("open", name="0/games.pgn", kind="list"))["ok"]
@@ -768,6 +779,28 @@ def test_the_puzzles_beside_one_by_rating(tmp_path: Path) -> None:
     assert [puzzle["harder"] for puzzle in beside] == [None, 3, 1, 0]
 
 
+def test_a_short_row_costs_the_other_puzzles_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "puzzles.csv"
+    mate = "6Qk/p1p3pp/4N3/1p6/2q1r1n1/2B5/PP4PP/3R1R1K b - - 0 28"
+    file.write_text(f"PuzzleId,FEN,Moves\n1\n2,{mate},\n3,{mate},h8g8 f1f8\n")
+    found = library.puzzle(file, 0)
+    assert (found["name"], found["count"]) == ("3", 1)
+    assert library.solved(file, 0, ("h8g8",), "f1f8")["right"]
+    assert capsys.readouterr().err.splitlines() == [
+        "puzzles.csv, line 2: 1 columns, and no FEN; expected PuzzleId, FEN, Moves; "
+        "the puzzle is left out, as are 1 others"
+    ]
+    with pytest.raises(InputError, match="no such puzzle in the file: 2; it has 1"):
+        library.puzzle(file, 1)
+    for text in (f"PuzzleId,FEN,Moves\n1,{mate}\n", "PuzzleId,FEN\n1,2\n"):
+        broken = tmp_path / f"{len(text)}.csv"
+        broken.write_text(text)
+        with pytest.raises(InputError, match="this file has no puzzles"):
+            library.puzzle(broken, 0)
+
+
 def test_a_field_without_end_is_no_puzzle(tmp_path: Path) -> None:
     file = tmp_path / "puzzles.csv"
     file.write_text("PuzzleId,FEN,Moves\n" + "x" * 200_000 + ",y,z\n")
@@ -791,25 +824,3 @@ def test_a_wrong_port_takes_one_line(
 def test_folders_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         Library((tmp_path / "nowhere",))
-def test_a_short_row_costs_the_other_puzzles_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "puzzles.csv"
-    mate = "6Qk/p1p3pp/4N3/1p6/2q1r1n1/2B5/PP4PP/3R1R1K b - - 0 28"
-    file.write_text(f"PuzzleId,FEN,Moves\n1\n2,{mate},\n3,{mate},h8g8 f1f8\n")
-    found = library.puzzle(file, 0)
-    assert (found["name"], found["count"]) == ("3", 1)
-    assert library.solved(file, 0, ("h8g8",), "f1f8")["right"]
-    assert capsys.readouterr().err.splitlines() == [
-        "puzzles.csv, line 2: 1 columns, and no FEN; expected PuzzleId, FEN, Moves; "
-        "the puzzle is left out, as are 1 others"
-    ]
-    with pytest.raises(InputError, match="no such puzzle in the file: 2; it has 1"):
-        library.puzzle(file, 1)
-    for text in (f"PuzzleId,FEN,Moves\n1,{mate}\n", "PuzzleId,FEN\n1,2\n"):
-        broken = tmp_path / f"{len(text)}.csv"
-        broken.write_text(text)
-        with pytest.raises(InputError, match="this file has no puzzles"):
-            library.puzzle(broken, 0)
-
-

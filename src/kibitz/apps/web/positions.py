@@ -55,6 +55,19 @@ class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("the game is over", fix="begin a new one")
         return board
 
+    def passed(self) -> Board:
+        """The position as if the side to move had passed; refuses one in which it cannot."""
+        board = self.going()
+        if board.is_check():
+            raise InputError("the threat is the check", fix="answer it first")
+        chess960 = board.chess960
+        board.push("--")
+        after = PagePosition(board.fen(), chess960=chess960)
+        if not after.board().legal_moves:
+            what = "no threat: after a pass the other side would have no move"
+            raise InputError(what, fix="play on")
+        return after.going()
+
 
 def described(board: Board) -> dict[str, Any]:
     """All that the page needs to show a position and to let moves be made in it."""

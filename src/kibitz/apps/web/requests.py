@@ -214,12 +214,7 @@ class Threat(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """Its move and the line."""
-        board = self.place.going()
-        if board.is_check():
-            raise InputError("the threat is the check", fix="answer it first")
-        chess960 = board.chess960
-        board.push("--")
-        passed = PagePosition(board.fen(), chess960=chess960).going()
+        passed = self.place.passed()
         with connection.app.engines.use(EngineChoice()) as engine:
             return _move_and_line(passed, engine.play(passed, nodes=HINT_NODES))
 
