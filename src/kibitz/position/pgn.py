@@ -126,23 +126,30 @@ def _say(bad: BadGame) -> None:
 
 
 def read_games(
-    source: Location | IO[str], on_bad: Callable[[BadGame], None] = _say
+    source: Location | IO[str],
+    on_bad: Callable[[BadGame], None] = _say,
+    most_moves: int | None = None,
 ) -> Iterator[Game]:
     """The games of a file, a URL or an open text, as they are needed; `on_bad` gets the rest.
 
     Letters of pieces may be those of another language, or figurines: what is legal over the whole
     game tells which (`Game.notation`).
 
+    A game of more than `most_moves`, variations included, is read no further than that, and left
+    out.
+
     Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
     (.gz, .bz2, .xz, .zst, .zip).
     """
-    yield from _noted(_games(source, on_bad), Progress())
+    yield from _noted(_games(source, on_bad, most_moves), Progress())
 
 
-def _games(source: Location | IO[str], on_bad: Callable[[BadGame], None]) -> Iterator[Game]:
+def _games(
+    source: Location | IO[str], on_bad: Callable[[BadGame], None], most_moves: int | None = None
+) -> Iterator[Game]:
     lines = Lines(read_lines(source))
     for number, _ in enumerate(lines.at_games(), start=1):
-        yield from _read(lines, _name(source), number, on_bad)
+        yield from _read(lines, _name(source), number, on_bad, most_moves)
 
 
 def read_main_lines(
@@ -203,13 +210,13 @@ def read_lines(source: Location | IO[str]) -> Iterator[str]:
             yield _mended(line)
 
 
-def parse_game(text: str) -> Game:
+def parse_game(text: str, most_moves: int | None = None) -> Game:
     """The only, or first, game of a text, as `read_games` has it; raises NotationError.
 
     In what notation it is written is not said: who read its file has said so.
     """
     bad: list[BadGame] = []
-    game = next(_games(io.StringIO(text), bad.append), None)
+    game = next(_games(io.StringIO(text), bad.append, most_moves), None)
     if game is None:
         reason = bad[0].reason if bad else "no game in it"
         raise NotationError(f"PGN: {reason}", value=text)
@@ -217,12 +224,16 @@ def parse_game(text: str) -> Game:
 
 
 def _read(
-    lines: Lines, name: str, number: int, on_bad: Callable[[BadGame], None]
+    lines: Lines,
+    name: str,
+    number: int,
+    on_bad: Callable[[BadGame], None],
+    most_moves: int | None = None,
 ) -> Iterator[Game]:
     """The next game, if nothing is wrong with it."""
     line, tagged = lines.number, lines.at_tag()
     lines.begin()
-    tree, fault = _parsed(cast(TextIO, lines))
+    tree, fault = _parsed(cast(TextIO, lines), most_moves)
     if fault and tree is None:
         lines.skip_game()
     notation, no_start, cut = "", "", ""
@@ -261,10 +272,10 @@ def _move_at_fault(tree: chess.pgn.Game) -> str:
     return error.move if isinstance(error, UnreadableMoveError) and at_end else ""
 
 
-def _parsed(text: TextIO) -> tuple[chess.pgn.Game | None, str]:
+def _parsed(text: TextIO, most_moves: int | None = None) -> tuple[chess.pgn.Game | None, str]:
     """The next game of a text as python-chess reads it, or why it cannot be read at all."""
     try:
-        return chess.pgn.read_game(text, Visitor=Builder), ""
+        return chess.pgn.read_game(text, Visitor=lambda: Builder(most_moves)), ""
     except (ValueError, IndexError, AssertionError) as error:
         # What python-chess lets through: unknown variants, variations before the first move.
         if "integer string" in str(error):

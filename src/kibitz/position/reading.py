@@ -310,8 +310,9 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
     python-chess joins each comment to all before it, and copies all moves for each variation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_moves: int | None = None) -> None:
         super().__init__(Game=chess.pgn.Game)
+        self._most_moves, self._moves = most_moves, 0  # variations included
         self._starting: list[str] = []
         self._boards: list[chess.Board] = []  # of python-chess, of each variation that is open
         self._is_lost = self._is_too_deep = False  # what the rest of a variation is skipped for
@@ -330,7 +331,10 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
             self._starting.append(comment)
 
     def visit_move(self, board: chess.Board, move: chess.Move) -> None:
-        """A move, with the comments before it."""
+        """A move, with the comments before it; an error if it is one too many."""
+        self._moves += 1
+        if self._most_moves is not None and self._moves > self._most_moves:
+            raise ValueError(f"the game has too many moves; {self._most_moves} are the most")
         self.starting_comment = " ".join(filter(None, self._starting))
         self._starting.clear()
         super().visit_move(board, move)

@@ -27,7 +27,7 @@ from websockets.typing import Origin
 
 from kibitz.apps.http import MOST_OF_AN_ADDRESS
 from kibitz.apps.web import connection as connections
-from kibitz.apps.web import jobs, library
+from kibitz.apps.web import jobs, library, positions
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.engines import EngineChoice, Engines
 from kibitz.apps.web.jobs import Jobs
@@ -41,7 +41,7 @@ from kibitz.apps.web.server import (
 )
 from kibitz.apps.web.watch import proof_text
 from kibitz.cli import main
-from kibitz.core.errors import InputError, KibitzError
+from kibitz.core.errors import InputError, KibitzError, NotationError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from tests.apps.web.conftest import GAMES, Server
@@ -719,6 +719,22 @@ def test_a_game_with_an_illegal_move_is_read_up_to_there() -> None:
     variation = read_text("1. e4 e5 (1... c5 2. Kd7) 2. Nf3 *")
     assert [move["san"] for move in variation["game"]["nodes"]] == ["e4", "e5", "Nf3", "c5"]
     assert "variation" in variation["skipped"][0]
+
+
+def test_a_game_of_too_many_moves_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(positions, "MOST_NODES", 6)
+    told = "the game has too many moves; 6 are the most"
+    longest = "1. e4 e5 (1... c5 2. Nf3) 2. Nf3 Nc6 *"
+    assert len(read_text(longest)["game"]["nodes"]) == 6
+    line, wide = "1. e4 e5 2. d4 d5 3. c4 c5 4. b4 Zz9 *", longest.replace("Nf3)", "Nf3 d6)")
+    for text in (line, wide):
+        with pytest.raises(NotationError, match=told):
+            read_text(text)
+        with pytest.raises(NotationError, match=told):
+            positions.game_to_annotate(text, 10)
+    found = read_text(f'[White "A"]\n\n{longest}\n\n[White "B"]\n\n{wide}\n')
+    assert [title.split()[0] for title in found["titles"]] == ["A"]
+    assert found["skipped"] == [f"Game 2 (line 5): It was left out: {told}."]
 
 
 def test_a_threat_is_that_of_a_position_in_which_one_can_pass() -> None:

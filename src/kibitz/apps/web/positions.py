@@ -141,7 +141,7 @@ def read_text(text: str) -> dict[str, Any]:
 def readable_games(source: Location | IO[str], bad: list[BadGame]) -> Iterator[Game]:
     """The games of a source, one with an illegal move up to there; `bad` gets what is left out."""
     yielded = len(bad)
-    for game in chain(read_games(source, bad.append), (None,)):
+    for game in chain(read_games(source, bad.append, MOST_NODES), (None,)):
         for broken in bad[yielded:]:
             if broken.tree is not None:
                 yield Game(broken.number, broken.tree, broken.line)
@@ -179,7 +179,7 @@ def game_to_annotate(text: str, nodes: int) -> Game:
     """The first game of a text, if so many nodes for each of its positions are not too many."""
     if not 1 <= nodes <= NODES_OF_POSITION:
         raise InputError("nodes", value=nodes, fix=f"expected 1 to {NODES_OF_POSITION}")
-    game = parse_game(text)
+    game = parse_game(text, MOST_NODES)
     moves = [node.move for node in game.tree.mainline()]
     passes = sum(not move for move in moves)
     if passes or not moves or len(moves) > MOST_PLIES:
