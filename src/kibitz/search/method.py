@@ -78,6 +78,7 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
                 board.push(first.ponder)
                 search.search(board, limits)  # on what is kept of the tree
         search.search(Board(), Limits(nodes=2))
+    Board().repetitions()  # which a report of a draw asks for
     search_mate(*mates)  # of no move, with no budget
 
 
