@@ -806,7 +806,7 @@ def test_a_short_row_costs_the_other_puzzles_nothing(
     assert library.solved(file, 0, ("h8g8",), "f1f8")["right"]
     assert capsys.readouterr().err.splitlines() == [
         "puzzles.csv, line 2: 1 columns, and no FEN; expected PuzzleId, FEN, Moves; "
-        "the puzzle is left out, as are 1 others"
+        "puzzles left out: 2"
     ]
     with pytest.raises(InputError, match="no such puzzle in the file: 2; it has 1"):
         library.puzzle(file, 1)

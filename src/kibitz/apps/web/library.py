@@ -309,8 +309,7 @@ def _puzzles(path: Path, _changed: float) -> list[dict[str, str]]:
     except csv.Error as error:  # a field longer than any puzzle's, for one
         raise InputError(f"this file has no puzzles ({error})", value=path.name) from error
     if wrong:
-        others = f", as are {len(wrong) - 1} others" if len(wrong) > 1 else ""
-        say(f"{wrong[0]}; the puzzle is left out{others}")
+        say(f"{wrong[0]}; puzzles left out: {len(wrong)}")
     return puzzles
 
 
