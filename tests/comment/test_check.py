@@ -32,6 +32,8 @@ BACKWARD = "4k3/8/3p4/2p1p3/4P3/8/8/4K3 w - - 0 1"
 AHEAD = "rnbqkbnr/ppp2ppp/3p4/4p3/2B1P3/2N2N2/PPPP1PPP/R1BQK2R b KQkq - 1 4"
 OUTPOST = "4k3/pp3ppp/8/3N4/4P3/6N1/PP4PP/4K3 w - - 0 1"
 PIECE = "4k3/ppppp3/8/8/8/8/PP2N3/4K3 w - - 0 1"
+HELD = "4r1k1/1p3ppp/8/8/3q4/8/4NPPP/4KB1R {} K - 0 1"  # the knight that attacks d4 is pinned
+FREED = "4r1k1/1p3ppp/8/8/3q4/2P5/4NPPP/4KB1R b K - 0 1"
 EXCHANGE = "4k3/8/8/8/8/2n5/PP3PPP/R3K3 w Q - 0 1"
 
 # Position, sentence, verdict; no search is asked.
@@ -51,6 +53,14 @@ CASES = [
     (SPANISH, "The pawn on e5 is undefended.", "false"),
     (SPANISH, "The bishop on b5 is undefended.", "true"),
     (SPANISH, "The knight on g8 is hanging.", "false"),
+    (HELD.format("b"), "The queen on d4 is hanging.", "false"),
+    (HELD.format("w"), "The queen on d4 is hanging.", "false"),
+    (HELD.format("w"), "The queen on d4 is not hanging.", "true"),
+    (HELD.format("b").replace("4r1", "6"), "The queen on d4 is hanging.", "true"),
+    (FREED, "The queen on d4 is hanging.", "true"),  # the pawn takes it
+    # The rook takes a guarded knight, and the bishop that would take back is pinned.
+    ("1k2r3/8/2p5/3n4/2B5/4B3/8/3RK3 w - - 0 1", "The knight on d5 is hanging.", "true"),
+    ("1k2r3/8/2p5/3n4/8/1B6/4B3/4K3 w - - 0 1", "The knight on d5 is hanging.", "not checkable"),
     (MATED, "White is checkmated!", "true"),
     (MATED, "Black is checkmated!", "false"),
     (SPANISH, "Black to move.", "true"),

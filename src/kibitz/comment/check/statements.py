@@ -16,6 +16,7 @@ import chess
 from kibitz.comment.claims.claim import passed
 from kibitz.comment.facts import (
     SLIDERS,
+    WORTH,
     captured_by,
     is_defended,
     played,
@@ -272,20 +273,39 @@ class Hangs(Statement):
 
     def true_in(self, at: View) -> bool | None:
         """By the captures on its square; None where it is attacked at all without a loss."""
-        answers = set[bool | None]()
-        for square in self.piece.on(at.board):
-            enemies = Thing(white=not at.board.color_at(square)).on(at.board)
-            if all(_reaches(at.board, start, square, through=True) is False for start in enemies):
-                answers.add(False)
-            else:
-                answers.add(True if loss_on(at.board, square) > 0 else None)
+        answers = {self._falls(at.board, square) for square in self.piece.on(at.board)}
         return answers.pop() if len(answers) == 1 else None
 
+    def _falls(self, board: chess.Board, square: int) -> bool | None:
+        """Whether the piece on a square does; a piece that is pinned to its king takes nothing."""
+        pinned, free, more = _takers(board, square)
+        if not free:
+            return None if more else False
+        if loss_on(board, square) <= 0:
+            return None
+        cheapest = min(WORTH[board.piece_type_at(taker) or chess.KING] for taker in free)
+        worth = WORTH[board.piece_type_at(square) or chess.PAWN]
+        # The exchange counts pinned takers; without them one capture has to be enough.
+        sure = not pinned or not is_defended(board, square) or cheapest < worth
+        return True if sure else None
+
     def shown(self, at: View) -> str:
-        """That it is not attacked, or that it falls."""
-        return (
-            f"nothing attacks the {self.piece}" if at.positive else f"the {self.piece} can be taken"
-        )
+        """That it is not attacked, or not by what can move, or that it falls."""
+        if not at.positive:
+            return f"the {self.piece} can be taken"
+        pinned = any(_takers(at.board, square)[0] for square in self.piece.on(at.board))
+        return f"{'only what is pinned' if pinned else 'nothing'} attacks the {self.piece}"
+
+
+def _takers(board: chess.Board, square: int) -> tuple[list[int], list[int], bool]:
+    """What attacks a piece, pinned and free, and whether anything is behind other pieces."""
+    white = not board.color_at(square)
+    takers = list(board.attackers(white, square))
+    free = [taker for taker in takers if board.pin(white, taker) & chess.BB_SQUARES[square]]
+    reaches = (
+        _reaches(board, start, square, through=True) for start in Thing(white=white).on(board)
+    )
+    return [taker for taker in takers if taker not in free], free, None in reaches
 
 
 @dataclass(frozen=True)
