@@ -215,6 +215,9 @@ SAID = [
     (SPANISH, "White can castle on either side.", "true"),
     (EXCHANGE, "White can castle on either side.", "false"),
     (ITALIAN, "White's king is still in the center.", "true"),
+    (chess.STARTING_FEN, "Black's king is stuck in the centre.", "not checkable"),
+    (ITALIAN, "White's king is stuck in the centre.", "false"),  # it can castle
+    (ITALIAN.replace("KQkq", "kq"), "White's king is stuck in the centre.", "true"),
     (MIDDLE, "White's king is in the center.", "false"),
     (MIDDLE, "White has developed all his minor pieces.", "true"),
     (ITALIAN, "Both sides have developed their knights.", "false"),

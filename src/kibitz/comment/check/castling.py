@@ -89,27 +89,33 @@ class CanCastle(Statement):
 
 @dataclass(frozen=True)
 class InCentre(Statement):
-    """A king has not left the centre."""
+    """A king has not left the centre, or is stuck there."""
 
     white: bool
+    stuck: bool = False
 
     def true_in(self, at: View) -> bool | None:
-        """By its file; None on those between."""
+        """By its file; None on those between, and where one that is stuck may yet castle."""
         king = at.board.king(self.white)
         if king is None:
             return None
+        if self.stuck and may_castle(at.board, self.white, None):
+            return False if CanCastle(self.white).true_in(at) else None
         return True if king & 7 in (3, 4) else False if king & 7 in (0, 1, 6, 7) else None
 
     def shown(self, at: View) -> str:
         """Where it is."""
-        return f"the king is on {chess.square_name(at.board.king(self.white) or 0)}"
+        can = self.stuck and may_castle(at.board, self.white, None)
+        where = chess.square_name(at.board.king(self.white) or 0)
+        return f"the king is on {where}{' and may castle' if can else ''}"
 
 
 def read_in_centre(hit: Hit) -> Made:
     """That a side's king is in the centre."""
     side = side_of(hit.match["side"])
+    stuck = bool(hit.match["stuck"])
     for white in (True, False) if side is None else (side,):
-        yield InCentre(white), not hit.match["no"]
+        yield InCentre(white, stuck), not hit.match["no"]
 
 
 # --- readers --------------------------------------------------------------------------------------
@@ -205,7 +211,7 @@ FORMS: tuple[Form, ...] = (
         read_castling_now,
     ),
     form(
-        rf"(?:\b{SIDE}(?:'s)?\s+king|^both\s+kings){IS}{NOT}(?:still\s+)?(?:stuck\s+|caught\s+)?in\s+the\s+cent(?:er|re)\b",
+        rf"(?:\b{SIDE}(?:'s)?\s+king|^both\s+kings){IS}{NOT}(?:still\s+)?(?P<stuck>stuck\s+|caught\s+)?in\s+the\s+cent(?:er|re)\b",
         read_in_centre,
     ),
 )
