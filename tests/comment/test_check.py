@@ -442,6 +442,24 @@ def test_sentences_are_split() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Nf3 attacks e5. e4 opens the centre! exd5 takes.", 3),
+        ("White mates in 2. White has a forced mate.", 2),
+        ("Black won on move 27. Accuracy: 90.", 2),
+        ("Mate in 3. 27.Qh7+ is how.", 2),
+        ("After 27. e4 and 1. e4 e5 2. Nf3 Nc6 3. O-O White is better.", 1),
+        ("1. d4! d5 2. 0-0 and 12... e5 or 12. ...e5 wins.", 1),
+        ("See e.g. e4, or vs. e4 ... e5.", 1),
+        ("Plans: 1. The knight goes to e5.", 1),
+        ("1. P-K4 P-K4 2. Kt-KB3 is old.", 1),
+    ],
+)
+def test_a_sentence_ends_before_a_pawn_move_and_behind_a_number(text: str, count: int) -> None:
+    assert len(list(sentences(text))) == count
+
+
+@pytest.mark.parametrize(
     "part", ["." * 9 + " ", "(" * 9, "the ", "Nf3 ", "\t ", "is pinned by ", "[%", "K", "Nf6 Nc3. "]
 )
 def test_hostile_text_takes_time_in_step_with_its_length(part: str) -> None:

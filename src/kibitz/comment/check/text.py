@@ -13,6 +13,10 @@ from typing import NamedTuple
 MOVE = r"(?:\d+\.(?:\.\.)?)?(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
 _ENDS = re.compile(r"(?<![.!?])[.!?]++[\"')\]]*+(?=\s|$)")
 _SHORT = {"e.g", "i.e", "eg", "ie", "vs", "etc", "cf", "mr", "dr", "st", "no", "op", "fig", "viz"}
+# What may follow the number of a move, and a pawn's move that a sentence may begin with.
+_NUMBERED = re.compile(rf"\s*(?:(?!\d){MOVE}(?![\w-])|[a-z.]|[KQ]?(?:Kt|[KQRBPN])[-x\s]|0-0|--)")
+_PAWN = re.compile(r"\s*(?:[a-h]x)?[a-h][1-8](?:=[QRBN])?[+#]?(?![\w-])")
+_MARKED = re.compile(rf"(?:{MOVE}|[0O]-[0O](?:-[0O])?)$")
 # A move that is plainly one: a piece, a capture, a promotion, castling, or a number before it.
 PLAYED = re.compile(
     r"(?<![\w-])(?:\d{1,3}\s?\.{1,3}\s?)?(?:\.\.\.\s?)?(?:"
@@ -57,15 +61,15 @@ class Span(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Span]:
-    """Where the sentences of a text are; a full stop after a number or a short form ends none.
+    """Where the sentences of a text are; a move's number and a short form end none.
 
-    >>> text = "After 12. Qh5 it is over. White wins!"
+    >>> text = "After 12. Qh5 it is mate in 2. White wins! e4 was better."
     >>> [text[span.start : span.end] for span in sentences(text)]
-    ['After 12. Qh5 it is over.', 'White wins!']
+    ['After 12. Qh5 it is mate in 2.', 'White wins!', 'e4 was better.']
     """
     start = 0
     for end in _ENDS.finditer(text):
-        if _goes_on(text, max(start, end.start() - 12), end):
+        if _goes_on(text, start, end):
             continue
         yield from _trimmed(text, start, end.end())
         start = end.end()
@@ -74,13 +78,20 @@ def sentences(text: str) -> Iterator[Span]:
 
 def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
     """Whether a sentence goes on behind what could be its end."""
-    if text[end.end() : end.end() + 8].lstrip()[:1].islower():
-        return True
-    if set(end[0].rstrip("\"')]")) != {"."}:
-        return False
-    words = text[start : end.start()].split()
+    first = max(start, end.start() - 12)
+    words = text[first : end.start()].split()
     word = words[-1].lower().lstrip("(\"'") if words else ""
-    return word.isdigit() or word in _SHORT or (len(word) == 1 and word.isalpha())
+    sign = end[0].rstrip("\"')]")
+    if text[end.end() : end.end() + 8].lstrip()[:1].islower():
+        in_line = "." in sign[1:] if sign[:1] == "." else bool(words and _MARKED.search(words[-1]))
+        if in_line or not _PAWN.match(text, end.end()):
+            return True
+    if set(sign) != {"."}:
+        return False
+    if word.isdigit():
+        listed = first == start if len(words) == 1 else words[-2].endswith(":")
+        return listed or _NUMBERED.match(text, end.end()) is not None
+    return word in _SHORT or (len(word) == 1 and word.isalpha())
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
