@@ -311,7 +311,8 @@ def test_history_comes_from_moves_or_from_a_game(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--rating", "100"], "--rating: 100"),
+        (["--rating", "1099"], "--rating: 1099; give 1100 to 1900"),
+        (["--rating", "2500"], "--rating: 2500; give 1100 to 1900"),
         (["--moves", "e5"], "--moves"),
         (["--ply", "3"], "it is for PGN files"),
         (["nonsense"], "FEN"),

@@ -16,12 +16,13 @@ from msgspec.structs import replace
 
 from kibitz.coach.puzzles.formats import Puzzle
 from kibitz.comment.judge import MARKS, graded, value_of
-from kibitz.engine.levels import People, Shares
+from kibitz.engine.levels import HUMAN_RUNGS, People, Shares
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.report import Line, Score, spelled
 
-LOWEST_RATING, HIGHEST_RATING = 500, 3000  # that can be asked for; the nearest network answers
+# That can be asked for: below and above them no network knows what people play.
+LOWEST_RATING, HIGHEST_RATING = HUMAN_RUNGS[0].rating, HUMAN_RUNGS[-1].rating
 
 
 def people_facts(board: Board, rating: int, lines: Sequence[Line]) -> dict[str, Any]:

@@ -237,7 +237,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("annotate_game", {"pgn": "1. Nf3 Nf6 2. Ng1 Ng8 " * 251}, "'1004 half-moves, 0 of them"),
     ("check_text", {"text": "Mate.", "moves": [*MATE, "Qh4#"], "move": "--"}, "cannot pass"),
     ("analyse_game", {"pgn": ""}, "pgn: ''"),
-    ("human_moves", {"rating": 99}, "rating: 99; expected a number from 500 to 3,000"),
+    ("human_moves", {"rating": 99}, "rating: 99; expected a number from 1,100 to 1,900"),
     ("opening_tree", {"source": "../games.db"}, "no such file"),
     ("get_puzzle", {"source": "games.db"}, "no such file"),
     ("repertoire", {"side": "white"}, "give one of them"),

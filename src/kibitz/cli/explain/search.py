@@ -395,7 +395,10 @@ MOVES_SHOWN = 10
 def human(
     what: Annotated[str, Parameter(help="FEN, or a PGN file, of which the first game.")] = START,
     *,
-    rating: Annotated[int, Parameter(help="Of the people, as on Lichess.")] = 1500,
+    rating: Annotated[
+        int,
+        Parameter(help=f"Of the people, as on Lichess: {LOWEST_RATING} to {HIGHEST_RATING}."),
+    ] = 1500,
     moves: Annotated[
         tuple[str, ...],
         Parameter(help="Played from there: people's moves depend on them.", consume_multiple=True),
