@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from kibitz.cli import main
+from kibitz.coach.human import people_facts
 from kibitz.position.board import Board
 from kibitz.search.method import preset
+from kibitz.search.report import Line, Score, Wdl
 
 SIGNATURE = "6831b83c"  # of `kibitz bench search`
 SCHOLAR = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
@@ -288,6 +290,22 @@ def test_likely_moves_mistakes_and_how_many_find_the_best(
     assert told["best"]["by_rating"]["1300"] == told["best"]["share"] == first["share"]
     marks = {row["san"]: row.get("mark") for row in told["moves"]}
     assert marks["Qf3"] in ("?", "??")
+
+
+@pytest.mark.parametrize(
+    ("played", "marks"),
+    [([], {"d4": "", "b3": "", "a3": "?"}), (["a3", "a6"], {"d4": "", "b3": "?!", "h3": "?"})],
+)
+def test_named_openings_are_no_inaccuracies(played: list[str], marks: dict[str, str]) -> None:
+    board = Board()
+    for san in played:
+        board.push(san)
+    lines = [
+        Line(1, Score("cp", amount), Wdl(0, 1000, 0), 0.0, (board.parse(san),))
+        for san, amount in zip(marks, (80, 20, -80), strict=True)
+    ]
+    rows = {row["san"]: row for row in people_facts(board, 1500, lines)["moves"]}
+    assert {san: rows[san]["mark"] for san in marks} == marks
 
 
 def test_history_comes_from_moves_or_from_a_game(

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from math import log2
 from typing import Any, NamedTuple
 
+import chess.pgn
 from msgspec.structs import replace
 
 from kibitz.coach.puzzles.formats import Puzzle
-from kibitz.comment.judge import MARKS, graded, value_of
+from kibitz.comment.judge import MARKS, Label, graded, value_of
+from kibitz.comment.openings import without_book
 from kibitz.engine.levels import HUMAN_RUNGS, People, Shares
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -44,9 +46,17 @@ def _row(board: Board, move: Move, share: float, scores: dict[Move, Score]) -> d
     row: dict[str, Any] = {"move": board.uci(move), "san": board.san(move), "share": share}
     if move in scores:
         highest, score = next(iter(scores.values())), scores[move]
-        mark = MARKS[graded(value_of(highest), value_of(score))]
-        row |= {"score": spelled(score), "mark": mark}
+        label = _label(board, move, graded(value_of(highest), value_of(score)))
+        row |= {"score": spelled(score), "mark": MARKS[label]}
     return row
+
+
+def _label(board: Board, move: Move, label: Label) -> Label:
+    """The label of a move as the commentary gives it: named openings have no inaccuracy."""
+    tree, start = chess.pgn.Game(), board.to_chess()
+    tree.setup(start)
+    tree.add_variation(start.parse_uci(board.uci(move)))
+    return without_book(tree, [label])[0]
 
 
 def _best(board: Board, people: People, shares: Shares, rating: int, best: Move) -> dict[str, Any]:
