@@ -284,6 +284,16 @@ def test_a_table_that_fits_at_blanks_breaks_no_word() -> None:
     assert text.count("d2d4") == 30
 
 
+@pytest.mark.parametrize(("width", "kept"), [(80, True), (50, False)])
+def test_spare_columns_are_left_out_where_there_is_no_room(width: int, kept: bool) -> None:
+    address = "https://lichess.org/EBxW4VjA/black#89"
+    rows = [["motif missed", "hanging piece", 0.25, address]]
+    text = shown(columns(["what", "name", "points", "for example"], rows, spare=1), width)
+    assert [name in text for name in ("for example", address)] == [kept, kept]
+    (row,) = [line for line in text.splitlines() if "hanging" in line]
+    assert "0.250" in row  # a table still
+
+
 @pytest.mark.parametrize("arguments", [["show"], ["show", "--json"], ["--help"], ["net", "list"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_takes_one_line(arguments: list[str], unbuffered: str) -> None:

@@ -222,11 +222,14 @@ def two_columns(result: Mapping[str, Any]) -> Table:
     return columns((), [(name.replace("_", " "), value) for name, value in result.items()])
 
 
-def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
+def columns(
+    headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", *, spare: int = 0
+) -> Table:
     """Return a table, numbers to the right, texts to the left and taken literally.
 
     Where it is too wide for the terminal, cells go on in the next line at blanks; where not even
-    their words fit, each row is a table of its own, with a line per heading.
+    their words fit, so many of the last columns are `spare`, and left out; and where it is too wide
+    without them, each row is a table of its own, with a line per heading.
     """
     from rich.box import SIMPLE
     from rich.table import Table
@@ -244,6 +247,10 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
                 for column, width in zip(self.columns, widths, strict=False):
                     column.width = width
                 yield from super().__rich_console__(console, options)
+                return
+            if spare:
+                shorter = [row[: len(headings) - 1] for row in rows]
+                yield columns(headings[:-1], shorter, title, spare=spare - 1)
                 return
             if title:
                 yield Text(title)

@@ -422,7 +422,7 @@ def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding])
         for example in [row.examples[0].address if row.examples else ""]
     ]
     headings = ("ending", "to be won", "won", "to be saved", "saved")
-    tables = [columns(PROFILE_HEADINGS, shown), columns(headings, endings)]
+    tables = [columns(PROFILE_HEADINGS, shown, spare=1), columns(headings, endings)]
     if beside:
         shares = [
             (
@@ -436,7 +436,7 @@ def _table(rows: list[Figure], endings: list[Conversion], beside: list[Finding])
             for row in beside
             for example in [row.examples[0].address if row.examples else ""]
         ]
-        tables.append(columns(FOUND, shares))
+        tables.append(columns(FOUND, shares, spare=1))
     return Group(*tables)
 
 
