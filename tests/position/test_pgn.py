@@ -93,6 +93,26 @@ def test_everything_in_one_game() -> None:
     assert game.board().turn == "white"
 
 
+@pytest.mark.parametrize(("knight", "bishop"), [("N", "B"), ("S", "L")])  # English and German
+def test_comments_behind_semicolons_are_kept(knight: str, bishop: str) -> None:
+    text = f"""; of the file
+[Event "a; b"]
+
+{{ a; b }} 1. e4 ; king's pawn }} [%clk 0:03:00]
+; a line of its own
+e5 ( 1... c5 ; Sicilian
+2. {knight}f3 ;
+) 2. {knight}f3 {{ not one ; of these }} ; (
+% ; nor this
+2... {knight}c6 3. {bishop}b5; last"""
+    game = parse_game(text)
+    comments = [game.tree.comment, *(node.comment for node in game.tree.mainline())]
+    first = "king's pawn  [%clk 0:03:00] a line of its own"
+    assert comments == ["a; b", first, "", "not one ; of these (", "", "last"]
+    assert game.tree.next().variations[1].comment == "Sicilian"  # type: ignore[union-attr]
+    assert [node.comment for node in parse_game(str(game)).tree.mainline()] == comments[1:]
+
+
 @pytest.mark.parametrize("text", [COMPLETE, CHESS960])
 def test_written_and_read_again(text: str) -> None:
     once = parse_game(text)
@@ -100,8 +120,10 @@ def test_written_and_read_again(text: str) -> None:
     assert str(again) == str(once)
     assert again.tags == once.tags
     assert again.moves == once.moves
+    # python-chess drops what is behind a semicolon.
+    braces = text.replace("; rest of the line is a comment", "{ rest of the line is a comment }")
     assert str(chess.pgn.read_game(io.StringIO(str(once)))) == str(
-        chess.pgn.read_game(io.StringIO(text))
+        chess.pgn.read_game(io.StringIO(braces))
     )
 
 

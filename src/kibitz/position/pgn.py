@@ -329,7 +329,7 @@ class _Reading(NamedTuple):
 
 def _reading(text: str, notation: str, unreadable: list[str]) -> _Reading | None:
     """A game whose moves were put into English; `unreadable` are the words that were none."""
-    tree, _ = _parsed(io.StringIO(text))
+    tree, _ = _parsed(cast(TextIO, Lines(io.StringIO(text))))
     if tree is None:
         return None
     error = _worst_error(tree)

@@ -170,9 +170,16 @@ class Lines:
             self._unclosed = max(0, self._unclosed - 1)
             self._read += line.endswith("\n")
             self.taken.append(line)
-            self._in_moves = self._in_moves or has_moves(line, self._in_comment)
-            self._in_comment = ends_in_comment(line, self._in_comment)
+            return self._kept(line)
         return line
+
+    def _kept(self, line: str) -> str:
+        """A line that was taken, as python-chess keeps its comments; among tags it has none."""
+        inside, started = self._in_comment, self._in_moves
+        self._in_moves = started or has_moves(line, inside)
+        self._in_comment = ends_in_comment(line, inside)
+        in_braces = ";" in line and (started or self._in_moves)
+        return with_braces(line, inside) if in_braces else line
 
     def _peek(self, distance: int = 0) -> str:
         while len(self._ahead) <= distance:
@@ -280,6 +287,19 @@ def ends_in_comment(line: str, inside: bool) -> bool:
     for comment in _COMMENT.finditer(line, start):
         last = comment[0]
     return last.startswith("{") and not last.endswith("}")
+
+
+def with_braces(line: str, inside: bool) -> str:
+    """A line of moves, its comment behind a semicolon in braces: python-chess drops others."""
+    start = line.find("}") + 1 if inside else 0
+    if (inside and not start) or (not inside and line.startswith("%")):
+        return line
+    for comment in _COMMENT.finditer(line, start):
+        said = comment[0][1:].replace("}", "").strip()  # no comment in braces can have one
+        if comment[0].startswith(";") and said:
+            # The space, as to python-chess nothing behind a comment is the text's end.
+            return f"{line[: comment.start()]}{{{said}}} {line[comment.end() :]}"
+    return line
 
 
 def pieces_of(line: str, inside: bool) -> list[str]:
