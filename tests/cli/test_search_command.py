@@ -318,12 +318,25 @@ def test_history_comes_from_moves_or_from_a_game(
         [str(file), "--ply", "4"],
         ["--moves", "e4", "e5", "Nf3", "Nc6"],
         ["--moves", "e4", "e7e5", "--moves", "Nf3", "--moves", "b8c6"],
+        ["--moves", "1. e4 e5 2.Nf3", "2...Nc6"],
         ["r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"],
     ):
         assert main(["human", *words, "--nodes", "0", "--json"]) == 0
         said.append(json.loads(capsys.readouterr().out)["moves"])
-    assert said[0] == said[1] == said[2] != said[3]
+    assert said[0] == said[1] == said[2] == said[3] != said[4]
     assert "score" not in said[0][0]
+
+
+@pytest.mark.parametrize(
+    "words", [["a2a3", "--moves", "Nh3"], ["a2a3", "Nh3"], ["1.a3 Nh3"], ["1. a3", "1. Nh3"]]
+)
+def test_moves_are_searched_in_every_form_of_a_list(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["search", "--network", "material", "--nodes", "50", "--json", "--moves"]
+    assert main([*command, *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["move"] for row in found["moves"]} == {"a2a3", "g1h3"}
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_the_command(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     for output in (book, kept):
         assert main(["coach", "tree", str(pgn), "-o", str(output), "--workers", "1"]) == 0
     capsys.readouterr()
-    assert main(["coach", "tree", str(kept), "--moves", "e4 e5", "--json"]) == 0
+    assert main(["coach", "tree", str(kept), "--moves", "1.e4", "e5", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["moves"]
     assert main(["coach", "tree", str(book), "--moves", "e4 e5", "--json"]) == 0
     heavy = json.loads(capsys.readouterr().out)["moves"]

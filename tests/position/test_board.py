@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import kibitz
-from kibitz.core.errors import MoveError, NotationError, PositionError
+from kibitz.core.errors import InputError, MoveError, NotationError, PositionError
 from kibitz.position import board as board_module
 from kibitz.position.board import Board, Outcome, Termination
 from kibitz.position.notation import NULL
@@ -318,3 +318,14 @@ def test_the_face_of_the_package() -> None:
 def test_the_example_in_the_documentation() -> None:
     tried = doctest.testmod(board_module)
     assert (tried.failed, tried.attempted) == (0, 3)
+
+
+@pytest.mark.parametrize("text", ["1.e4", "1. e4", "12...e4", "...e4", "1.e2e4", "1\u2026e4"])
+def test_a_move_may_have_a_number(text: str) -> None:
+    assert str(Board().parse(text)) == "e2e4"
+
+
+@pytest.mark.parametrize("text", ["1 e4", "1.", "e4.", "1.e5", "1.2.e4"])
+def test_a_number_alone_makes_no_move(text: str) -> None:
+    with pytest.raises(InputError):
+        Board().parse(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from threading import Lock
@@ -21,13 +20,12 @@ from kibitz.core.unpacking import unpacked_name
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import lines_of, named_place, parse_epd
 from kibitz.position.fen import START, castles960, fen_of
+from kibitz.position.notation import moves_in
 from kibitz.position.pgn import Game, parse_game, read_main_lines
 
 Thing = TypeVar("Thing")
 RANDOM_PLIES = 8
 PATIENCE = 50  # times as many random games as there are openings yet, before one comes again
-_NUMBER = re.compile(r"^\d+\.+")
-_RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
 
 
 class Opening(NamedTuple):
@@ -82,10 +80,8 @@ def _board(text: str) -> Board:
     if "/" in text.split()[0]:
         return parse_epd(text).board()
     board = Board()
-    for word in text.split():
-        bare = _NUMBER.sub("", word)
-        if bare and bare not in _RESULTS:
-            board.push(bare)
+    for move in moves_in([text]):
+        board.push(move)
     return board
 
 

@@ -169,10 +169,11 @@ class Board:
         return notation.legal_moves(self.position)
 
     def parse(self, text: str) -> Move:
-        """The legal move that a text in UCI or SAN means."""
-        if notation.looks_like_uci(text):
-            return notation.parse_uci(self.position, text)
-        return notation.parse_san(self.position, text)
+        """The legal move that a text in UCI or SAN means, whatever number it has."""
+        bare = notation.unnumbered(text)
+        if notation.looks_like_uci(bare):
+            return notation.parse_uci(self.position, bare)
+        return notation.parse_san(self.position, bare)
 
     def san(self, move: Move | str) -> str:
         """SAN of a legal move."""

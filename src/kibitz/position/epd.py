@@ -19,7 +19,15 @@ from kibitz.core.files import Location
 from kibitz.core.unpacking import read_unpacked
 from kibitz.position.board import Board
 from kibitz.position.fen import fen_of, parse_fen
-from kibitz.position.notation import Move, looks_like_uci, parse_san, parse_uci, relative, san_of
+from kibitz.position.notation import (
+    Move,
+    looks_like_uci,
+    parse_san,
+    parse_uci,
+    relative,
+    san_of,
+    unnumbered,
+)
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
@@ -146,7 +154,7 @@ def _line(position: np.record, operand: str) -> tuple[Move, ...]:
     """Moves one after the other; move numbers are skipped."""
     moves, before = [], position
     for word in operand.split():
-        bare = re.sub(r"^\d+\.+", "", word)
+        bare = unnumbered(word)
         if bare:
             moves.append(_move(before, bare))
             after = new_positions(1)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ _SAN = re.compile(
 _CASTLES = re.compile(r"[0Oo]-?[0Oo](-?[0Oo])?")
 _NULLS = frozenset({"--", "Z0", "0000", "@@@@"})
 _SUFFIXES = "+#!? "
+_NUMBER = re.compile(r"(?<!\S)(?:[0-9]{1,4}\s*[.\u2026]+|[.\u2026]{1,3})\s*")
+_RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,6 +122,30 @@ def absolute(position: np.record, code: int) -> Move:
 
 def _view(position: np.record) -> int:
     return FLIP_MOVE if position["side"] else 0
+
+
+# --- as people write them -----------------------------------------------------------------------
+
+
+def unnumbered(text: str) -> str:
+    """A move without its number.
+
+    >>> unnumbered("1. e4"), unnumbered("12...O-O"), unnumbered("0-0")
+    ('e4', 'O-O', '0-0')
+    """
+    bare = text.strip()
+    number = _NUMBER.match(bare)
+    return bare if number is None else bare[number.end() :]
+
+
+def moves_in(texts: Iterable[str]) -> list[str]:
+    """The moves of lists, one by one or many in a text, without their numbers and a result.
+
+    >>> moves_in(["1.e4 e5", "2.", "Nf3"]), moves_in(["1... c5 2. Nf3 *"])
+    (['e4', 'e5', 'Nf3'], ['c5', 'Nf3'])
+    """
+    words = _NUMBER.sub(" ", " ".join(texts)).split()
+    return [word for word in words if word not in _RESULTS]
 
 
 # --- UCI ----------------------------------------------------------------------------------------

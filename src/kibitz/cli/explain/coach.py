@@ -17,7 +17,16 @@ from cyclopts import App, Parameter
 
 from kibitz.cli.explain.comment import LanguageFlag
 from kibitz.cli.explain.puzzle import show_board, tell_line
-from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, columns, emit
+from kibitz.cli.output import (
+    EXIT_STOPPED,
+    At,
+    EngineFlag,
+    JsonFlag,
+    at_least,
+    columns,
+    emit,
+    from_flag,
+)
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
 from kibitz.coach.database import open_games
@@ -61,6 +70,7 @@ from kibitz.engine.levels import People
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
+from kibitz.position.notation import moves_in
 
 coach = App(name="coach", help="Learn from your own games.", result_action="return_value")
 DatabaseFlag: TypeAlias = Annotated[
@@ -236,7 +246,10 @@ TREE_HEADINGS = ("move", "games", "white", "draw", "black", "performance", "eval
 @coach.command
 def tree(
     *files: Annotated[At, Parameter(help="PGN, .tree or one Polyglot .bin; else your games.")],
-    moves: Annotated[str, Parameter(help="Moves to the position to look at: 'e4 e5'.")] = "",
+    moves: Annotated[
+        tuple[str, ...],
+        Parameter(help="Moves to the position to look at: e4 e5.", consume_multiple=True),
+    ] = (),
     fen: Annotated[str, Parameter(help="The position from which these moves begin.")] = START,
     side: Annotated[Side | None, Parameter(help="Only your games with a colour.")] = None,
     repertoire: Annotated[
@@ -268,8 +281,9 @@ def tree(
         fix = "leave out FILES, or --side and --database"
         raise InputError("only your own games have a colour and a database", fix=fix)
     board = Board(fen)
-    for move in moves.split():
-        board.push(move)
+    with from_flag("--moves"):
+        for move in moves_in(moves):
+            board.push(move)
     if repertoire is not None:
         return _compare(existing(repertoire), side, database, json)
     if isinstance(book, Path):

@@ -33,6 +33,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
+from kibitz.position.notation import moves_in
 from kibitz.position.pgn import read_games
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
@@ -68,7 +69,9 @@ def search(
     ] = "default",
     option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
     network: NetworkFlag = AUTODISCOVER,
-    moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
+    moves: Annotated[
+        tuple[str, ...], Parameter(help="Search only these moves.", consume_multiple=True)
+    ] = (),
     against: Annotated[
         str | None, Parameter(help="A player, as in matches, whose search is shown beside.")
     ] = None,
@@ -92,10 +95,11 @@ def search(
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     at_least(1, nodes=nodes)
     with from_flag("--moves"):
-        for move in moves:
+        only = tuple(moves_in(moves))
+        for move in only:
             board.parse(move)
     with from_flag("--nodes"):
-        limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
+        limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=only)
     with from_flag("--network"):
         evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
@@ -415,7 +419,7 @@ def human(
     within(LOWEST_RATING, HIGHEST_RATING, rating=rating)
     board = _position_of(what, ply)
     with from_flag("--moves"):
-        for move in moves:
+        for move in moves_in(moves):
             board.push(move)
     lines = list[Line]()
     if nodes and board.legal_moves:
