@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -201,10 +202,18 @@ def test_a_name_that_is_none_or_of_nobody(
     pgn.write_text(game_of(50)["pgn"])
     words = ["coach", "add", str(pgn), "--database", str(tmp_path / "new.db"), "--player"]
     assert main([*words, " "]) == 2
-    assert main([*words, "Ann"]) == 0
-    assert "no game of Ann: give --player as the tags" in capsys.readouterr().err
+    assert main([*words, "Ann"]) == 2
+    near = f"no game of this player: 'Ann'; did you mean {NAME!r}?"
+    assert near in capsys.readouterr().err
+    assert main([*words, "Zzz"]) == 2
+    assert "there play " in capsys.readouterr().err
     assert main([*words, f" {NAME} "]) == 0
     assert "no game of" not in capsys.readouterr().err
+    with closing(Database(tmp_path / "new.db")) as kept:
+        assert kept.names() == [NAME]  # and no wrong one
+    assert main([*words, "Zzz"]) == 2  # which costs no name that was right
+    with closing(Database(tmp_path / "new.db")) as kept:
+        assert kept.names() == [NAME]
 
 
 def test_files_of_games(tmp_path: Path) -> None:

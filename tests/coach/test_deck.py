@@ -314,6 +314,20 @@ def test_an_answer_that_nobody_has_written_so(database: Database, card: str) -> 
     assert database.count("reviews") == 0
 
 
+def test_nothing_to_do_says_in_which_deck_items_are(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*words: str) -> str:
+        path = str(tmp_path / "games.db")
+        assert main(["coach", "train", "--new", "0", "--database", path, *words]) == 0
+        return capsys.readouterr().err
+
+    assert "nothing to do: kibitz coach analyse makes items" in told()
+    add_items(database)
+    assert "nothing to do: 1 item, none is due" in told()
+    assert "no item in this deck, 1 item in --deck own" in told("--deck", "opponent")
+
+
 def test_nothing_is_asked_where_no_answer_can_be_kept(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,6 +290,15 @@ def _widths(
     return widths
 
 
+def counted(count: int, name: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "item"), counted(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
 def spell(value: Any) -> str:
     """Write a value for people: 1,234,567 and 0.125, and the items of a list below each other."""
     value = plain(value)

@@ -312,6 +312,10 @@ class Database:
         """Remember a name of the player's."""
         self.write("INSERT OR IGNORE INTO players VALUES (?)", (name,))
 
+    def forget_name(self, name: str) -> None:
+        """Forget a name that was none of the player's."""
+        self.write("DELETE FROM players WHERE name = ?", (name,))
+
     def views(self, game: int) -> list[View]:
         """What was seen of the positions of a game; empty if it is not analysed."""
         with self.named():

@@ -19,7 +19,7 @@ import numpy as np
 
 from kibitz.coach.database import BLACK, WHITE, Database, StoredGame
 from kibitz.comment.openings import opening_of
-from kibitz.core.errors import InputError
+from kibitz.core.errors import InputError, nearest
 from kibitz.core.files import Location
 from kibitz.core.log import Stop
 from kibitz.core.places import Place
@@ -30,6 +30,7 @@ from kibitz.position.regular import MainLine
 
 Site = Literal["lichess", "chesscom", "file"]
 KEPT_PLIES = 60  # whose keys and moves are kept, for the tree of openings
+PLAYERS_NAMED = 5  # at most, where the player is none of them
 BATCH = 50  # games that are written at a time
 _LICHESS_ID = re.compile(r"https://lichess\.org/(\w{8})(?:\w{4})?(?:/white|/black)?(?:#\d+)?")
 _CHESSCOM_ID = re.compile(r"https://www\.chess\.com/(?:game/|analysis/game/)(live|daily)/(\d+)")
@@ -173,6 +174,22 @@ def add_files(
         while not stop.requested and (batch := _batch(games, stop)):
             with database.transaction():
                 add_games(database, batch, wanted, added)
+
+
+def other_players(files: Iterable[Place], name: str) -> str:
+    """What to say where nobody in some files has a name: whose is near it, or who plays there."""
+    counts = Counter(
+        player
+        for path in files
+        for line in main_lines(path, path.name, lambda _: None)
+        for player in (line.tags.get("White", ""), line.tags.get("Black", ""))
+        if player.strip("?. ")
+    )
+    close = nearest(name, counts)
+    if close is not None:
+        return f"did you mean {close!r}?"
+    most = ", ".join(repr(player) for player, _ in counts.most_common(PLAYERS_NAMED))
+    return f"there play {most}" if most else "the files have no names of players"
 
 
 def _batch(games: Iterator[StoredGame], stop: Stop) -> list[StoredGame]:

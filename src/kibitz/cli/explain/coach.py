@@ -24,15 +24,16 @@ from kibitz.cli.output import (
     JsonFlag,
     at_least,
     columns,
+    counted,
     emit,
     from_flag,
 )
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.analyse import Study, analyse_games
-from kibitz.coach.database import open_games
+from kibitz.coach.database import Database, open_games
 from kibitz.coach.deck import DeckName, due_items, stored_items
 from kibitz.coach.fetch import Fetching, account_of
-from kibitz.coach.games import Added, Wanted, add_files
+from kibitz.coach.games import Added, Wanted, add_files, other_players
 from kibitz.coach.profile import (
     Conversion,
     Figure,
@@ -80,6 +81,7 @@ DeckFlag: TypeAlias = Annotated[
     DeckName, Parameter(help="Your mistakes, or those that your opponents got away with.")
 ]
 OF_PLAYER = {"new", "there already", "not wanted", "without moves"}  # what is counted of own games
+NO_ITEMS = "kibitz coach analyse makes items"
 LOW_PRIORITY = 10  # niceness: everything else on the machine comes first
 
 
@@ -123,20 +125,39 @@ def add(
         games.working("add"),
         progress("games") as bar,
     ):
+        fresh = [name for name in names if name not in games.names()]
         for name in names:
             games.add_name(name)
         for account in filter(None, accounts):
             Fetching(account, games, wanted, stop, bar, added).run()
         if files:
             add_files(games, files, wanted, stop, added)
-        if files and not added.keys() & OF_PLAYER:
-            told = ", ".join(games.names())
-            say(f"no game of {told}: give --player as the tags White and Black have it")
+        if files and not stop.requested:
+            _refuse_strangers(games, files, fresh, added)
         counts = {name.replace(" ", "_"): count for name, count in sorted(added.items()) if count}
         emit(counts | {"games": games.count("games")}, as_json=json)
     if stop.requested:
         say("stopped; the same command goes on")
     return EXIT_STOPPED if stop.requested else 0
+
+
+def _refuse_strangers(
+    games: Database, files: Sequence[Place], fresh: Sequence[str], added: Added
+) -> None:
+    """Refuse names of nobody in the files; those that this command has brought are not kept."""
+    rows = games.rows("SELECT DISTINCT white, black FROM games")
+    players = {player.casefold() for row in rows for player in row}
+    strangers = [name for name in fresh if name.casefold() not in players]
+    if not added.keys() & OF_PLAYER:
+        strangers = [*fresh] or games.names()
+    elif added["not wanted"] or added["without moves"]:
+        return  # of whom, nothing tells any more
+    for name in fresh:
+        if name in strangers:
+            games.forget_name(name)
+    if strangers:
+        fix = other_players(files, strangers[0])
+        raise InputError("no game of this player", value=", ".join(strangers), fix=fix)
 
 
 def _moment(day: str | None) -> int:
@@ -189,13 +210,20 @@ def train(
     with open_games(database) as kept:
         items = due_items(kept, deck, int(time.time()), new)
         if not items:
-            counted = kept.value("SELECT count(*) FROM items WHERE deck = ?", (deck,))
-            why = f"{counted} items, none is due" if counted else "kibitz coach analyse makes items"
-            say(f"nothing to do: {why}")
+            say(f"nothing to do: {_why_nothing(kept, deck)}")
             return 0
         lines = (line for line in typed_lines() if line is not None)
         Training(lines, show_board, tell_line, kept).run(items)
     return 0
+
+
+def _why_nothing(kept: Database, deck: DeckName) -> str:
+    """Why a deck has nothing to ask: none is due, or its items are in the other deck."""
+    decks = dict(kept.rows("SELECT deck, count(*) FROM items GROUP BY deck"))
+    if deck in decks:
+        return f"{counted(decks[deck], 'item')}, none is due"
+    others = [f"{counted(count, 'item')} in --deck {name}" for name, count in decks.items()]
+    return f"no item in this deck, {' and '.join(others)}" if others else NO_ITEMS
 
 
 @coach.command
@@ -210,7 +238,7 @@ def deck(
     with open_games(database) as kept:
         items = list(stored_items(kept, deck))
         write_deck(output, items)
-        say(f"{output}: {len(items)} items")
+        say(f"{output}: {counted(len(items), 'item')}")
     return 0
 
 
@@ -233,7 +261,7 @@ def export(
             raise InputError(
                 "not a kind of file written here", value=str(output), fix=".pgn or .db"
             )
-        say(f"{output}: {kept.count('games')} games")
+        say(f"{output}: {counted(kept.count('games'), 'game')}")
     return 0
 
 

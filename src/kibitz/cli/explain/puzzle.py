@@ -133,7 +133,7 @@ def solve(
     puzzles = [puzzle for puzzle in every if not theme or theme in puzzle.themes]
     puzzles = by_rating(puzzles) if easiest_first else puzzles
     if start > len(puzzles):
-        raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
+        raise InputError("--start", value=start, fix=f"give at most {len(puzzles)}")
     Session((line for line in typed_lines() if line is not None), show_board, tell_line).run(
         puzzles[start - 1 :]
     )

@@ -14,7 +14,7 @@ import numpy as np
 from cyclopts import App, Parameter
 
 from kibitz.cli.learn.data_import import EXIT_REFUSED, Output
-from kibitz.cli.output import At, JsonFlag, at_least, columns, emit, spell
+from kibitz.cli.output import At, JsonFlag, at_least, columns, counted, emit, spell
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.log import progress, say
 from kibitz.core.places import Place, below, files_below, size_of
@@ -110,14 +110,18 @@ def _table(facts: dict[str, Any]) -> Any:
         if name == "values":
             rows += _bars(value)
         elif name == "damaged_shards":
-            rows += [(f"damaged: {shard['file']}", f"{shard['games']} games") for shard in value]
+            rows += [
+                (f"damaged: {shard['file']}", counted(shard["games"], "game")) for shard in value
+            ]
         elif name == "first_games":
             rows += [
                 (f"game {number}", f"{game['result']} ({game['end']}) {game['moves']}")
                 for number, game in enumerate(value, start=1)
             ]
         elif name == "sources":  # long texts, which would push the numbers out of sight
-            rows += [("source", f"{count:,} games: {entry}") for entry, count in value.items()]
+            rows += [
+                ("source", f"{counted(count, 'game')}: {entry}") for entry, count in value.items()
+            ]
         elif isinstance(value, dict):
             rows += [(f"{title}: {entry}", spell(count)) for entry, count in value.items()]
         else:
