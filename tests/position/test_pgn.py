@@ -707,3 +707,23 @@ def test_a_strange_tag_among_others_does_not_hold_up_the_reader(
     games = list(islice(read(io.StringIO(text), [].append), 9))
     tags = [game.tree.headers if isinstance(game, Game) else game.tags for game in games]
     assert [(names["White"], names.get("Black")) for names in tags][1:] == [("?", "b"), ("c", "?")]
+
+
+@pytest.mark.parametrize(
+    ("tag", "end", "two"),
+    [
+        ("1-0", "0-1", True),
+        ("1/2-1/2", "1-0 {0-1} ; 0-1", True),
+        ("1-0", "1-0 {0-1}", False),
+        ("1-0", "*", False),
+        ("*", "1-0", False),
+        ("1-0", "", False),
+    ],
+)
+def test_two_results_are_named_and_the_tag_counts(
+    tag: str, end: str, two: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (game,) = read_games(io.StringIO(f'[Result "{tag}"]\n\n1. e4 e5 {end}\n'))
+    assert game.result == (tag if tag != "*" else "1-0")
+    named = f"game 1 (line 1): two results, {tag} in the tag, {end[:3]} behind the moves"
+    assert (named in capsys.readouterr().err) == two

@@ -26,6 +26,7 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.position.reading import (
     ENGLISH,
+    RESULTS,
     TAG,
     UNREADABLE,
     Builder,
@@ -78,6 +79,7 @@ class Game:
     notation: str = ""  # the language of its letters, or "figurine"; empty for English
     text: str = ""  # its lines, as they were read
     cut: str = ""  # why a variation ends earlier than it was written; the game itself is whole
+    other_result: str = ""  # that stands behind the moves, where the tag has another
 
     @property
     def tags(self) -> dict[str, str]:
@@ -180,6 +182,9 @@ def _noted(games: Iterator[Game], progress: Progress) -> Iterator[Game]:
     for game in games:
         if game.cut:
             say(f"{progress.name(game)}: a variation is cut: {game.cut}")
+        if game.other_result:
+            both = f"{game.result} in the tag, {game.other_result} behind the moves"
+            say(f"{progress.name(game)}: two results, {both}; the tag counts")
         if game.notation and game.notation not in progress.noted:
             progress.noted.add(game.notation)
             say(f"{progress.name(game)} is read in {game.notation} notation, as are others like it")
@@ -251,7 +256,9 @@ def _read(
         move = "" if part is None or lines.swallows else _move_at_fault(part)
         on_bad(BadGame(name, number, line, shorten(fault, 300), part, move))
     elif tree is not None:
-        yield Game(number, tree, line, notation, "".join(lines.taken), cut)
+        last, tag = _last_word(lines.taken), tree.headers.get("Result", "*")
+        other = last if last != tag and {last, tag} <= {*RESULTS} - {"*"} else ""
+        yield Game(number, tree, line, notation, "".join(lines.taken), cut, other)
 
 
 def _worst_error(tree: chess.pgn.Game) -> Exception | None:
@@ -359,11 +366,15 @@ def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
 
 def _cut_move(lines: list[str]) -> str:
     """The piece of a move at the end of a text, or an empty text."""
+    last = _last_word(lines)
+    is_cut = _CUT.fullmatch(last) and not _A_MOVE.fullmatch(last.rpartition(".")[2])
+    return last if is_cut else ""
+
+
+def _last_word(lines: list[str]) -> str:
+    """What stands last behind the moves, comments left out."""
     text = "".join(line for line in lines if not (line[0] == "%" or TAG.match(line)))
-    last = _COMMENT.sub(" ", text)[-20:].split()[-1:]
-    if last and _CUT.fullmatch(last[0]) and not _A_MOVE.fullmatch(last[0].rpartition(".")[2]):
-        return last[0]
-    return ""
+    return "".join(_COMMENT.sub(" ", text)[-20:].split()[-1:])
 
 
 def _wrong_start(tree: chess.pgn.Game) -> str:
