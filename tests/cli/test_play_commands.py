@@ -58,7 +58,8 @@ def test_mistakes_are_named_and_the_game_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = play(monkeypatch, capsys, "Ke2\nxyz\ntakeback\nquit\n")
-    assert "illegal move" in shown
+    assert "not legal here: '" in shown
+    assert "illegal move in" not in shown  # no FEN
     assert "not a move in algebraic notation: 'xyz'" in shown
     assert "nothing to take back" in shown
 

@@ -77,6 +77,13 @@ class MissingExtraError(KibitzError, ImportError):
     """An optional package that is not installed."""
 
 
+def at_the_board(error: KibitzError) -> str:
+    """What to say to somebody who sees the board: which position it is needs no telling."""
+    if isinstance(error, MoveError) and error.what.startswith("illegal move in "):
+        error.what = "not legal here"
+    return str(error)
+
+
 def missing_extra(purpose: str, package: str, extra: str) -> MissingExtraError:
     """Build the error for a purpose that needs ``package`` from one of Kibitz's extras."""
     return MissingExtraError(f"{purpose} needs {package}", fix=f"pip install 'kibitz[{extra}]'")

@@ -29,7 +29,7 @@ from kibitz.comment.select import selection
 from kibitz.comment.select.rank import Memory
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
-from kibitz.core.errors import InputError, KibitzError
+from kibitz.core.errors import InputError, KibitzError, at_the_board
 from kibitz.core.files import dated
 from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
@@ -260,7 +260,7 @@ class Game:
             try:
                 done = self._command(word) if word in COMMANDS else self._move(line)
             except KibitzError as error:
-                _print(f"{error} (help lists what can be typed)")
+                _print(f"{at_the_board(error)} (help lists what can be typed)")
                 continue
             if done:
                 return True

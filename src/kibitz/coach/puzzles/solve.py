@@ -14,7 +14,7 @@ from kibitz.comment.claims import tactical as claims
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.facts import Scene, captured_by, phase, played
-from kibitz.core.errors import KibitzError
+from kibitz.core.errors import KibitzError, at_the_board
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.position.pgn import move_number
@@ -212,7 +212,7 @@ def typed_move(
                 try:
                     return board.parse(word)
                 except KibitzError as error:
-                    tell(f"{error}")
+                    tell(at_the_board(error))
     raise EOFError
 
 
