@@ -20,6 +20,7 @@ from kibitz.comment.facts import (
     captured_by,
     is_defended,
     played,
+    takers,
 )
 from kibitz.comment.force import gain, loss_on
 from kibitz.comment.judge import Evaluation
@@ -299,13 +300,12 @@ class Hangs(Statement):
 
 def _takers(board: chess.Board, square: int) -> tuple[list[int], list[int], bool]:
     """What attacks a piece, pinned and free, and whether anything is behind other pieces."""
-    white = not board.color_at(square)
-    takers = list(board.attackers(white, square))
-    free = [taker for taker in takers if board.pin(white, taker) & chess.BB_SQUARES[square]]
+    white, free = not board.color_at(square), takers(board, square)
     reaches = (
         _reaches(board, start, square, through=True) for start in Thing(white=white).on(board)
     )
-    return [taker for taker in takers if taker not in free], free, None in reaches
+    pinned = [taker for taker in board.attackers(white, square) if taker not in free]
+    return pinned, free, None in reaches
 
 
 @dataclass(frozen=True)
