@@ -22,7 +22,7 @@ from kibitz.comment.report.page import Report, without_commands
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.comment.words.story import figures_in
 from kibitz.engine import Engine
-from kibitz.position.pgn import BadGame, read_games
+from kibitz.position.pgn import BadGame, parse_game, read_games
 from kibitz.search.limits import Limits
 from tests.comment.browser import FOUND, Tab, browser
 
@@ -192,6 +192,21 @@ def test_clocks_marks_and_good_moves_are_counted_and_addresses_left_out(tmp_path
     assert sides == {"?": [[3], []], "miss": [[3], []]}
     assert game["nodes"][3]["quiz"]["good"] == ["g1f3", "f1c4"]  # e4e6 is no move there
     assert not re.search(r"lichess\.org", page.replace(game["pgn"], "").split('"pgn"')[0])
+
+
+@pytest.mark.parametrize(
+    ("tags", "title"),
+    [
+        ('[Event "club evening"]', "club evening"),
+        ('[Event "club evening"]\n[White "Ada"]', "Ada – ?"),  # noqa: RUF001 - a dash
+        ('[Event "?"]', "? – ?"),  # noqa: RUF001 - a dash
+    ],
+)
+def test_a_game_without_names_has_that_of_its_event(tags: str, title: str, tmp_path: Path) -> None:
+    report = Report()
+    report.add(parse_game(f"{tags}\n\n1. e4 *"))
+    report.write(tmp_path / "report.html")
+    assert f"<title>{title}" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_a_report_is_in_the_language_that_is_asked_for(tmp_path: Path) -> None:

@@ -62,7 +62,10 @@ class Report:
     def add(self, game: Game) -> None:
         """Add a game as it stands in an annotated PGN."""
         tags = {name: shown(value)[:LONGEST_TAG] for name, value in game.tags.items()}
-        title = f"{tags.get('White', '?')} – {tags.get('Black', '?')}"  # noqa: RUF001 - a dash
+        names = [tags.get(name, "?") for name in ("White", "Black")]
+        event = tags.get("Event", "").strip("?")
+        nameless = event and not "".join(names).strip("?")
+        title = event if nameless else " – ".join(names)  # noqa: RUF001 - a dash
         result = tags.get("Result", "*").replace("1/2-1/2", DRAWN)
         self._titles.append((title, result, tags.get("Date", "").strip(".?")))
         facts = described(game.tree, tags, self._language)
