@@ -19,6 +19,7 @@ from kibitz.arena.match.elo import expected_score
 from kibitz.arena.tuning import study as study_module
 from kibitz.arena.tuning.config import Tuning, as_toml, command_of, parameters_of
 from kibitz.arena.tuning.loop import (
+    DIVERGED,
     Confirmation,
     Job,
     best_of,
@@ -204,6 +205,28 @@ def test_repeats_have_the_error_of_their_spread() -> None:
     assert mean.error == pytest.approx(1 / math.sqrt(3))
 
 
+def test_a_training_that_diverged_counts_as_the_worst(tmp_path: Path) -> None:
+    def measure(job: Job, _: Stop) -> Measured:
+        diverged = job.name.startswith(("0001", "0003"))
+        return DIVERGED if diverged else Measured(-quality(job.values), 0.0)
+
+    study = study_in(tmp_path, metric="required", suites=("some.epd",), trials=6)
+    assert tune(study, measure, Stop())
+    values = [trial.measured.value for trial in study.trials() if trial.measured]
+    assert values[1] == values[3] == max(values) == max(values[0], values[2], *values[4:])
+    write_page(study, standing(study))
+    assert "diverged" in (tmp_path / "report.html").read_text()
+    assert mean_of([Measured(1.0, 0.1), DIVERGED]) == DIVERGED
+
+
+def test_where_all_trainings_diverged_nothing_is_best(tmp_path: Path) -> None:
+    study = study_in(tmp_path, metric="required", suites=("some.epd",), trials=3)
+    assert tune(study, lambda *_: DIVERGED, Stop())
+    found = standing(study)
+    write_page(study, found)
+    assert (found.best, found.verdict, found.toml) == (None, "all trainings diverged", "")
+
+
 # --- the verdict ----------------------------------------------------------------------------------
 
 
@@ -283,6 +306,15 @@ def test_the_command_that_tests_values_names_those_that_changed() -> None:
     values, defaults = {"NullMoveReduction": 4, "DeltaMargin": 180}, {"NullMoveReduction": 3}
     command = command_of(tuning, values, {**defaults, "DeltaMargin": 180})
     assert command == "kibitz match material,NullMoveReduction=4 material --sprt 0 5 --nodes 1000"
+
+
+def test_values_of_a_training_are_tried_by_training() -> None:
+    training = ("run.steps=8", 'data.folders=["a b"]')
+    tuning = tuning_of(metric="loss", training=training)
+    values, defaults = {"schedule.rate": 0.02, "run.clip": 1.0}, {"schedule.rate": 0.01}
+    command = command_of(tuning, values, {**defaults, "run.clip": 1.0})
+    expected = "--set run.steps=8 --set 'data.folders=[\"a b\"]' --set schedule.rate=0.02"
+    assert command == f"kibitz train {expected}"
 
 
 def test_a_range_follows_from_the_step_and_the_player() -> None:
@@ -417,3 +449,22 @@ def test_parameters_without_effect_are_refused(
     assert "LogVisitsBase has no effect" in capsys.readouterr().err
     assert not (tmp_path / "t").exists()
     assert main(["--quiet", "tune", str(tmp_path / "none"), "--status"]) == 2
+
+
+def test_losses_need_games_that_are_held_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games = tmp_path / "games"
+    words = ["--network", "material", "--games", "4", "--seed", "3", "--set", "playouts=4"]
+    assert main(["--quiet", "selfplay", str(games), *words]) == 0
+    words = ["tune", str(tmp_path / "t"), "--metric", "loss", "--trials", "2"]
+    words += ["--parameter", "schedule.rate=1e-4:1e-2:log", "--set", "confirm=0"]
+    data = ["run.network=sparse-8x8", f'data.folders=["{games}"]', "run.steps=2", "run.batch=16"]
+    capsys.readouterr()
+    assert main([*words, "--set", f"training={[*data, 'data.validation=0']}"]) == 2
+    assert "no game is held out" in capsys.readouterr().err
+    assert not (tmp_path / "t").exists()
+    assert main([*words, "--set", f"training={[*data, 'data.validation=0.6']}"]) == 0
+    said = capsys.readouterr()
+    assert "2 of 2 trials" in said.out
+    assert "kibitz match" not in said.out

@@ -218,8 +218,12 @@ def player_with(tuning: Tuning, values: Mapping[str, Number]) -> str:
 
 
 def command_of(tuning: Tuning, values: Mapping[str, Number], defaults: Values) -> str:
-    """The command that tests some values against the defaults."""
+    """The command that tests some values against the defaults; of a loss, that trains with them."""
     changed = {name: value for name, value in values.items() if value != defaults[name]}
+    if tuning.metric == "loss":
+        own = (f"{name}={written(value)}" for name, value in changed.items())
+        words = " ".join(f"--set {quote(text)}" for text in (*tuning.training, *own))
+        return f"kibitz train {words}"
     limits = f"--tc {tuning.tc}" if tuning.tc else f"--nodes {tuning.nodes}"
     book = f" --openings {quote(tuning.openings)}" if tuning.openings else ""
     players = f"{quote(player_with(tuning, changed))} {quote(tuning.player)}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -33,6 +34,7 @@ from kibitz.data.openings import RANDOM_PLIES, chosen_openings
 from kibitz.train.config import TrainingSettings
 
 SMOOTH = 0.2  # of a pair, added to each of its five results: few pairs say little of their variance
+DIVERGED = Measured(math.inf, 0.0, "diverged")
 FAILURE = 10  # times the nodes, required of a position that was not solved
 
 
@@ -151,18 +153,45 @@ def by_suites(tuning: Tuning, job: Job, stop: Stop) -> Measured | None:
 
 
 def by_loss(tuning: Tuning, folder: Path, job: Job, stop: Stop) -> Measured | None:
-    """The validation loss of a training, weighted as without tuning."""
-    done = train(tuning, folder, job, stop)
-    return None if done is None else Measured(done[0], 0.0)
+    """The validation loss of a training, weighted as without tuning; infinite if it diverged."""
+    with training_needed():
+        from kibitz.train.step import LossError
+    try:
+        done = train(tuning, folder, job, stop)
+    except LossError as error:
+        say(f"the training {job.name} diverged and counts as the worst: {error.what}")
+        return DIVERGED
+    if done is None:
+        return None
+    return Measured(done[0], 0.0) if math.isfinite(done[0]) else DIVERGED
+
+
+def check_held_out(tuning: Tuning) -> None:
+    """Refuse trainings without a game that is held out, of which no loss is known."""
+    with training_needed():
+        from kibitz.train.state import check, window_of
+    settings = load(TrainingSettings, overrides=tuning.training)
+    check(settings)
+    if not len(window_of(settings).validation_rows(1)[1]):
+        fix = "give a larger data.validation in tune.training, like 0.1"
+        share = f"data.validation={settings.data.validation:g}"
+        raise InputError("no game is held out to measure the loss on", value=share, fix=fix)
+
+
+@contextmanager
+def training_needed() -> Iterator[None]:
+    """Have what trainings need and is missing say what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing_extra("a training", error.name or "torch", "train") from error
 
 
 def train(tuning: Tuning, folder: Path, job: Job, stop: Stop) -> tuple[float, Path] | None:
     """The validation loss of a training and the file of its network; None if asked to stop."""
-    try:
+    with training_needed():
         from kibitz.train.checkpoint import validation_loss
         from kibitz.train.loop import train as train_network
-    except ImportError as error:
-        raise missing_extra("a training", error.name or "torch", "train") from error
     output = folder / "trainings" / job.name
     own = [f"{name}={value}" for name, value in job.values.items()]
     places = [f"run.output={output}", f"run.seed={job.seed}", "run.name=tuned"]
@@ -238,6 +267,8 @@ def _measured(study: Study, trial: Trial, measure: Measure, stop: Stop) -> Measu
 def mean_of(repeats: list[Measured]) -> Measured:
     """The mean of several measurements; its error by theirs or their spread, whichever is more."""
     values = [repeat.value for repeat in repeats]
+    if not all(map(math.isfinite, values)):
+        return DIVERGED
     error = math.sqrt(sum(repeat.error**2 for repeat in repeats)) / len(repeats)
     if len(repeats) > 1:
         error = max(error, statistics.stdev(values) / math.sqrt(len(repeats)))
@@ -256,7 +287,8 @@ def _whole(study: Study, values: Values) -> Values:
 def model_of(study: Study, trials: list[Trial]) -> Model | None:
     """The model of all measurements; spsa has none, as each of its matches has two sides."""
     done = [(trial.values, trial.measured) for trial in trials if trial.measured is not None]
-    if study.tuning.method == "spsa" or len(done) < 2:
+    is_finite = all(math.isfinite(measured.value) for _, measured in done)
+    if study.tuning.method == "spsa" or len(done) < 2 or not is_finite:
         return None
     points = [
         [parameter.part(values[parameter.name]) for parameter in study.parameters]
@@ -291,7 +323,8 @@ def best_of(study: Study) -> Values | None:
         scores = {trial.place: trial.measured.value for trial in study.trials() if trial.measured}
         return _whole(study, centre(study.tuning, study.parameters, scores)) if scores else None
     rows, _ = ranked(study)
-    return _whole(study, rows[0][0].values) if rows else None
+    found = rows and math.isfinite(rows[0][1])  # else all trainings diverged
+    return _whole(study, rows[0][0].values) if found else None
 
 
 def defaults_of(study: Study) -> Values:

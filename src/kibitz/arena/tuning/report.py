@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from html import escape
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ def standing(study: Study) -> Standing:
     rows, model = ranked(study)
     confirmation = confirmation_of(study.root, best)
     verdict = verdict_text(best, best == defaults_of(study), confirmation)
+    if rows and best is None:
+        verdict = "all trainings diverged"
     return Standing(
         done=len(rows),
         going=len(trials) - len(rows),
@@ -152,8 +155,8 @@ def write_page(study: Study, state: Standing) -> None:
 
 def figures(study: Study, state: Standing) -> tuple[list[Panel], list[tuple[str, str]]]:
     """The measurements in their order, and what each parameter does; with the legend."""
-    if not state.rows:
-        return [], []
+    if not all(math.isfinite(mean) for _, mean, _ in state.rows) or not state.rows:
+        return [], []  # nothing is measured, or all trainings diverged
     if study.tuning.method == "spsa":
         return [_path(study, state, parameter) for parameter in study.parameters], []
     panels = [_history(study, state)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -209,7 +210,10 @@ class Study:
                     raise InputError(what, value=new, fix="name another folder")
 
     def trials(self) -> list[Trial]:
-        """All trials, finished or not, in the order in which they began."""
+        """All trials, finished or not, in the order in which they began.
+
+        A trial without a finite value, a training that diverged, has the worst one of the others.
+        """
         notes, trials = self._study.user_attrs, list[Trial]()
         states = self._optuna.trial.TrialState
         for trial in self._study.get_trials(deepcopy=False):
@@ -219,7 +223,17 @@ class Study:
                 note = notes.get(f"trial {trial.number}", {})
                 measured = Measured(trial.value, **note) if trial.value is not None else None
                 trials.append(Trial(len(trials), trial.number, dict(trial.params), measured))
-        return trials
+        known = [trial.measured.value for trial in trials if trial.measured]
+        finite = [value for value in known if math.isfinite(value)]
+        if len(finite) in (0, len(known)):
+            return trials
+        worst = max(finite) if self.tuning.lower else min(finite)
+        return [
+            trial._replace(measured=trial.measured._replace(value=worst))
+            if trial.measured and not math.isfinite(trial.measured.value)
+            else trial
+            for trial in trials
+        ]
 
     @contextmanager
     def next(self) -> Iterator[Trial | None]:

@@ -12,7 +12,14 @@ from cyclopts import Parameter
 
 from kibitz.arena.match.suites import suite_of
 from kibitz.arena.tuning.config import Tuning, command_of, parameters_of
-from kibitz.arena.tuning.loop import check_effect, confirm, defaults_of, facts_of, measure_of
+from kibitz.arena.tuning.loop import (
+    check_effect,
+    check_held_out,
+    confirm,
+    defaults_of,
+    facts_of,
+    measure_of,
+)
 from kibitz.arena.tuning.loop import tune as work
 from kibitz.arena.tuning.report import PAGE, facts, standing, table, write_page
 from kibitz.arena.tuning.study import SETTINGS, Study, check_method, settings_of
@@ -82,8 +89,11 @@ def tune(
     tuning = settings_of(folder, used(), overrides)
     check_method(tuning)
     parameters, same = parameters_of(tuning), facts_of(tuning)
-    if not status and tuning.metric != "loss":
-        check_effect(tuning, parameters)  # before anything is kept
+    if not status:  # before anything is kept
+        if tuning.metric == "loss":
+            check_held_out(tuning)
+        else:
+            check_effect(tuning, parameters)
     if not status and tuning.metric in ("points", "required"):
         for file in map(Path, tuning.suites):
             say_skipped(file.name, suite_of(file).skipped)
@@ -119,5 +129,6 @@ def _show(study: Study, json: bool) -> None:
     lines += [f"figures: {study.root / PAGE}", "", state.toml or f"# {state.verdict}"]
     defaults = defaults_of(study)
     if state.best is not None and state.confirmation is None and state.best != defaults:
-        lines += ["", f"to confirm: {command_of(study.tuning, state.best, defaults)}"]
+        purpose = "train with it" if study.tuning.metric == "loss" else "confirm"
+        lines += ["", f"to {purpose}: {command_of(study.tuning, state.best, defaults)}"]
     sys.stdout.write("\n".join(lines) + "\n")
