@@ -468,3 +468,14 @@ def test_losses_need_games_that_are_held_out(
     said = capsys.readouterr()
     assert "2 of 2 trials" in said.out
     assert "kibitz match" not in said.out
+
+
+def test_spsa_and_another_method_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--quiet", "tune", str(tmp_path / "t"), "--spsa"]
+    assert main([*words, "--method", "gp"]) == 2
+    assert "--spsa is a method of its own: 'gp'" in capsys.readouterr().err
+    assert not (tmp_path / "t").exists()
+    short = ["--trials", "1", "--games", "2", "--parameter", "DeltaMargin", "--nodes", "50"]
+    assert main([*words, *short, "--method", "spsa"]) == 0

@@ -87,6 +87,9 @@ def tune(
     if status and not (folder / SETTINGS).is_file():
         raise InputError("no tuning", value=str(folder), fix="name the folder of one")
     tuning = settings_of(folder, used(), overrides)
+    if spsa and tuning.method != "spsa":
+        fix = "leave one of the two out"
+        raise InputError("--spsa is a method of its own", value=tuning.method, fix=fix)
     check_method(tuning)
     parameters, same = parameters_of(tuning), facts_of(tuning)
     if not status:  # before anything is kept
