@@ -24,7 +24,8 @@ from kibitz.data.store import Store, shards_in
 from kibitz.nets import files as network_files
 from kibitz.nets.discover import resolve
 from kibitz.nets.files import read_card
-from kibitz.zero.folder import Folder
+from kibitz.zero.config import from_file
+from kibitz.zero.folder import Folder, Work
 from kibitz.zero.loop import Learning, Role
 from kibitz.zero.rating import ratings_of
 
@@ -335,6 +336,42 @@ def test_two_that_play_one_that_trains_and_one_that_rates_share_a_run(tmp_path: 
     assert len(run.groups(1)) >= 2
     played = [path.name.split("-")[2] for path in run.games(1).glob("*.shard")]
     assert len(played) == len(set(played))  # no game twice
+
+
+def test_a_process_that_joins_a_run_has_its_settings(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Folder(tmp_path / "run")
+    shutil.copytree(finished.root, run.root)
+    before = (run.root / "learn.toml").read_text()
+    words = ["--quiet", "learn", str(run.root), "--role", "train"]
+    assert main([*words, *flags("learn.games=7")]) == 2
+    assert "learn.games is 6 in this run: 7; leave it out" in capsys.readouterr().err
+    assert main([*words, *flags("learn.games=6", "learn.cores=2", "selfplay.playouts=2")]) == 0
+    assert (run.root / "learn.toml").read_text() == before
+
+
+def test_settings_are_changed_while_no_process_is_in_the_run(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Folder(tmp_path / "run")
+    shutil.copytree(finished.root, run.root)
+    words = ["--quiet", "learn", str(run.root), "--resume", "--role", "rate"]
+    with run.present("train"):
+        Work(run, run.settings(), Stop(), "train").begin("train", 2)
+        assert main([*words, *flags("learn.window=7")]) == 2
+        assert "learn.window is 500000 in this run: 7; end" in capsys.readouterr().err
+    assert main([*words, *flags("learn.window=7")]) == 0
+    assert run.settings().learn.window == 7
+
+
+def test_of_processes_that_start_at_once_the_first_writes_the_settings(tmp_path: Path) -> None:
+    run, settings = Folder(tmp_path / "run"), from_file(None, ["learn.games=8"])
+    run.begin(settings, join=True)
+    run.begin(from_file(None), join=True)  # which saw no run when it was started
+    assert run.settings() == settings
+    run.begin(from_file(None))
+    assert run.settings().learn.games == 4000
 
 
 def test_a_run_that_was_moved_in_a_training_goes_on_where_it_is_now(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +35,12 @@ STEPS_OF_WARMUP = 20
 LAST_RATE = 0.1  # of a training's rate, at its end
 WIDER_TRUST = 0.5  # share of the last network in the targets of a wider one's first training
 MOST_VALIDATED = 8_192  # positions
+
+# What each of several processes of a run says for itself: its machine, and when it ends.
+OF_A_PROCESS = (
+    *("learn.cores", "learn.device", "learn.hours", "learn.total_games", "learn.generations"),
+    *("selfplay.workers", "selfplay.cache", "selfplay.syzygy"),
+)
 
 # Where learning from nothing differs from what the tables say themselves, by who plays the games; a
 # file goes before it.
@@ -312,6 +318,17 @@ class LearnSettings:
             fix = "give the limit to begin with, selfplay.rule=puct and selfplay.trees=2"
             what = "learn.ratio moves selfplay.sc_limit, which is off"
             raise ConfigError(what, value=self.learn.ratio, fix=fix)
+
+
+def refuse_others(run: LearnSettings, own: LearnSettings, fix: str) -> None:
+    """Refuse settings of a process that are not the run's; some are a process's own."""
+    for table in fields(LearnSettings):
+        there, here = getattr(run, table.name), getattr(own, table.name)
+        for key in (option.name for option in fields(there)):
+            old, new = getattr(there, key), getattr(here, key)
+            if old != new and f"{table.name}.{key}" not in OF_A_PROCESS:
+                what = f"{table.name}.{key} is {old!r} in this run"
+                raise ConfigError(what, value=new, fix=fix)
 
 
 def from_file(path: Location | None, overrides: Sequence[str] = ()) -> LearnSettings:

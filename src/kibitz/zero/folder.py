@@ -32,7 +32,7 @@ import msgspec
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.core.files import read_bytes, write_bytes
-from kibitz.core.journal import lock, open_lock, read_record
+from kibitz.core.journal import lock, locked, open_lock, read_record
 from kibitz.core.log import Level, Stop, level, set_level
 from kibitz.core.settings import FILE, dump
 from kibitz.core.workers import processors
@@ -44,6 +44,7 @@ from kibitz.zero.config import Learn, LearnSettings, from_file
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 SETTINGS = RUN
+NOW_SECONDS = 2.0  # between two words on what is being done
 HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
 NO_RECORD = "a record of learning"
 COPY_BACK = "copy it back; if it is the last of its kind, remove it: it is made again"
@@ -136,18 +137,19 @@ class Folder:
         """Whether a run has begun here."""
         return (self.root / SETTINGS).is_file()
 
-    def begin(self, settings: LearnSettings) -> None:
-        """Write the settings, all with their explanations."""
+    def begin(self, settings: LearnSettings, *, join: bool = False) -> None:
+        """Write the settings, with their explanations; to join is to leave those of another."""
+        fix = "name an empty folder or a new one"
         if self.root.exists() and not self.root.is_dir():
-            fix = "name a folder, one that is empty or a new one"
             raise InputError("not a folder", value=str(self.root), fix=fix)
         others = [] if self.exists else [path.name for path in sorted(self.root.glob("[!.]*"))]
         if others and others != [FILE]:
-            fix = "name an empty folder or a new one"
             raise InputError(f"other files are here, {others[0]}", value=str(self.root), fix=fix)
         if settings.learn.is_taught and not self.exists:
             float_sparse(Path(settings.learn.start))  # or it is refused, before anything is written
-        write_bytes(self.root / SETTINGS, dump(settings).encode())
+        with locked(self.root / LOCK):  # of processes that start at once only one writes
+            if not (join and self.exists):
+                write_bytes(self.root / SETTINGS, dump(settings).encode())
 
     def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:
         """The settings as the file has them."""
@@ -350,9 +352,6 @@ def _silent(path: Path, now: Now) -> bool:
 # --- what is done ---------------------------------------------------------------------------------
 #
 # What every stage of learning is given, and how it says what it does.
-
-
-NOW_SECONDS = 2.0  # between two words on what is being done
 
 
 @dataclass

@@ -27,7 +27,7 @@ from kibitz.data.pgn import tree_of
 from kibitz.data.shard import games_of
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
-from kibitz.zero.config import LearnSettings, from_file
+from kibitz.zero.config import LearnSettings, from_file, refuse_others
 from kibitz.zero.folder import Folder
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset_changes
 from kibitz.zero.selfplay.play import GameSummary, about_games, as_shard, play
@@ -190,7 +190,8 @@ def learn(
 def _prepare(run: Folder, overrides: list[str], *, resume: bool, exclusive: bool) -> LearnSettings:
     """Begin a run with its settings file, or join the one that is there.
 
-    Who goes on with a run changes its file; who joins one has changes of its own.
+    Who goes on with a run changes its file, while no other process is in it; who joins one takes
+    the file's settings, but for those of its machine and its budget.
     """
     if run.exists and exclusive and not resume:
         fix = "go on with --resume, or name another folder"
@@ -203,8 +204,15 @@ def _prepare(run: Folder, overrides: list[str], *, resume: bool, exclusive: bool
     if openings:
         read_openings(openings)  # refused before the folder is made
     parse_players(list(settings.learn.opponents))
-    if resume or not run.exists:
+    if resume:
+        if run.live_processes():
+            refuse_others(run.settings(), settings, "end its other processes first")
         run.begin(settings)
+        return settings
+    run.begin(settings, join=True)  # another process may have begun it in the meantime
+    fix = "leave it out; between two starts --resume --set changes it"
+    settings = run.settings(tuple(overrides))
+    refuse_others(run.settings(), settings, fix)
     return settings
 
 
