@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from kibitz.arena.match.elo import expected_score
+from kibitz.arena.tuning import loop
 from kibitz.arena.tuning import study as study_module
 from kibitz.arena.tuning.config import Tuning, as_toml, command_of, parameters_of
 from kibitz.arena.tuning.loop import (
@@ -23,6 +24,7 @@ from kibitz.arena.tuning.loop import (
     Confirmation,
     Job,
     best_of,
+    by_loss,
     confirmation_of,
     mean_of,
     tune,
@@ -33,6 +35,7 @@ from kibitz.arena.tuning.study import Measured, Model, Study, even_points, setti
 from kibitz.cli import main
 from kibitz.core.errors import ConfigError, DamagedFileError, InputError, MissingExtraError
 from kibitz.core.log import Stop
+from kibitz.train.step import LossError
 
 TREE = "material,Search=mcts"
 BEST = {"CPuct": 2.2, "PolicyTemperature": 1.25}
@@ -219,6 +222,19 @@ def test_a_training_that_diverged_counts_as_the_worst(tmp_path: Path) -> None:
     assert mean_of([Measured(1.0, 0.1), DIVERGED]) == DIVERGED
 
 
+def test_an_error_of_a_training_that_diverged_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def diverges(*_: object) -> None:
+        raise LossError("step 14: loss 3.3e+27, length of the gradient inf")
+
+    monkeypatch.setattr(loop, "train", diverges)
+    tuning = tuning_of(metric="loss", parameters=("schedule.rate=1:2",))
+    assert by_loss(tuning, tmp_path, Job("0003-0", {}, {}, 0), Stop()) == DIVERGED
+    said = " ".join(capsys.readouterr().err.split())
+    assert "0003-0 diverged and counts as the worst: step 14: loss 3.3e+27" in said
+
+
 def test_where_all_trainings_diverged_nothing_is_best(tmp_path: Path) -> None:
     study = study_in(tmp_path, metric="required", suites=("some.epd",), trials=3)
     assert tune(study, lambda *_: DIVERGED, Stop())
@@ -309,7 +325,7 @@ def test_the_command_that_tests_values_names_those_that_changed() -> None:
 
 
 def test_values_of_a_training_are_tried_by_training() -> None:
-    training = ("run.steps=8", 'data.folders=["a b"]')
+    training = ("run.steps=8", "schedule.rate=0.01", 'data.folders=["a b"]')
     tuning = tuning_of(metric="loss", training=training)
     values, defaults = {"schedule.rate": 0.02, "run.clip": 1.0}, {"schedule.rate": 0.01}
     command = command_of(tuning, values, {**defaults, "run.clip": 1.0})

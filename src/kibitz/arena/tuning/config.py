@@ -221,8 +221,9 @@ def command_of(tuning: Tuning, values: Mapping[str, Number], defaults: Values) -
     """The command that tests some values against the defaults; of a loss, that trains with them."""
     changed = {name: value for name, value in values.items() if value != defaults[name]}
     if tuning.metric == "loss":
+        usual = (text for text in tuning.training if text.partition("=")[0] not in changed)
         own = (f"{name}={written(value)}" for name, value in changed.items())
-        words = " ".join(f"--set {quote(text)}" for text in (*tuning.training, *own))
+        words = " ".join(f"--set {quote(text)}" for text in (*usual, *own))
         return f"kibitz train {words}"
     limits = f"--tc {tuning.tc}" if tuning.tc else f"--nodes {tuning.nodes}"
     book = f" --openings {quote(tuning.openings)}" if tuning.openings else ""
