@@ -122,6 +122,14 @@ def test_a_run_that_ends_within_a_generation_counts_all_games_of_its_shards(
     assert games == [Folder(tmp_path / "run").all_games] != [0]
 
 
+def test_a_generation_has_no_more_games_than_its_settings_say(tmp_path: Path) -> None:
+    begin(tmp_path / "run", "learn.games=4", "learn.group=200", generations=2)
+    run = Folder(tmp_path / "run")
+    assert [group.games for at in (0, 1) for group in run.groups(at).values()] == [4, 4]
+    seeds = [seed for at in (0, 1) for seed, _ in starts_of(run, at)]
+    assert len(set(seeds)) == 8
+
+
 def test_a_network_that_has_learned_goes_on_in_another_run(
     finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

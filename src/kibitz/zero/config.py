@@ -96,7 +96,7 @@ class Learn:
         " counted), or the file of a float network, which is trained on",
     )
     games: int = setting(4000, "games of each generation", low=1)
-    group: int = setting(200, "games that a process plays before it looks up", low=1)
+    group: int = setting(200, "games that a process plays before it looks up, games at most", low=1)
     evaluations: int = setting(
         0, "instead of games: playouts of each generation, in whole groups", low=0
     )
@@ -203,6 +203,15 @@ class Learn:
     def is_taught(self) -> bool:
         """Whether generation 0 is a network that has learned already."""
         return self.start.endswith(".safetensors")
+
+    @property
+    def group_games(self) -> int:
+        """Games of a group: no more than a generation has.
+
+        >>> [Learn(games=games, group=200).group_games for games in (16, 1000)]
+        [16, 200]
+        """
+        return self.group if self.evaluations else min(self.group, self.games)
 
     def gate_test(self) -> Sprt | None:
         """The test by which a generation replaces the last one; None without bounds."""

@@ -72,12 +72,12 @@ def play_group(work: Work, generation: int) -> bool:
 def _play(work: Work, generation: int, group: int) -> bool:
     folder, learn = work.folder, work.settings.learn
     settings, began = _settings_of(work, generation), processor_seconds()
-    first = group * learn.group
+    first = group * learn.group  # also where a group has fewer: no number is ever used again
     report = play(
         folder.player(generation, work.settings),
         replace(settings, workers=work.cores),
         folder.games(generation),
-        games=learn.group,
+        games=learn.group_games,
         first=first,
         seed=learn.seed,
         generation=generation,
@@ -86,7 +86,7 @@ def _play(work: Work, generation: int, group: int) -> bool:
     )
     if report.stopped:
         return False
-    results, plies = _in_shards(folder, generation, range(first, first + learn.group))
+    results, plies = _in_shards(folder, generation, range(first, first + learn.group_games))
     # What a killed process had played before counts as much a move as what was played now.
     made_by = settings.playouts if settings.kind == "mcts" else settings.nodes
     playouts = report.playouts / report.plies if report.plies else float(made_by)
