@@ -183,6 +183,21 @@ def test_a_suite_that_is_kept_is_refused_with_other_solutions(
         assert f"suite-s.json was made with other {told}; repeat" in capsys.readouterr().err
 
 
+def test_without_dates_nothing_says_how_long_a_suite_took(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    suite, rows = tmp_path / "s.epd", []
+    suite.write_text(MATE)
+    command = ["strength", "material", "--games", "0", "--endings", "0", "--suite", str(suite)]
+    for more in ((), ("--reproducible",)):
+        assert main([*command, "--suite-nodes", "100", "--json", *more]) == 0
+        rows += json.loads(capsys.readouterr().out)["suites"]
+    timed, bare = rows
+    assert timed["milliseconds"] > 0
+    assert (bare["milliseconds"], bare["seconds_a_position"]) == (0, 0)
+
+
 @pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed")
 def test_levels_of_stockfish_are_a_ladder(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["strength", "random", "--games", "2", "--tc", "1+0.01", "--endings", "0", "--json"]

@@ -157,7 +157,10 @@ def test_a_search_that_may_end_early_finds_the_same_and_stops() -> None:
             run_suite(epds, parse_player(player), control, early=True)
 
 
-def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_suite_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     path, out = tmp_path / "few.epd", tmp_path / "out.json"
     path.write_text(f"{MATE}\n{STS}{LISTS}\n")
     assert main(["suite", str(path), "--nodes", "200", "--out", str(out), "--json"]) == 0
@@ -168,6 +171,12 @@ def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "mate",
         "STS(v1.0) Undermine.001",
     ]
+    assert written["suites"][0]["milliseconds"] > 0
+    assert main(["--reproducible", "suite", str(path), "--nodes", "200", "--out", str(out)]) == 0
+    bare = json.loads(out.read_text())
+    times = [row["milliseconds"] for row in (*bare["suites"], *bare["positions"][str(path)])]
+    assert times == [0, 0, 0]
+    capsys.readouterr()
     assert main(["suite", str(path), "--nodes", "200", "--limit", "1"]) == 0
     assert "1/1" in capsys.readouterr().out
     assert main(["suite", str(path), "--player", "random", "--out", "/dev/full", "--json"]) == 2

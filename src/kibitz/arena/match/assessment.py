@@ -31,7 +31,7 @@ from kibitz.arena.match.suites import (
     summary,
 )
 from kibitz.core.errors import DamagedFileError, InputError
-from kibitz.core.files import crc32_of, read_bytes, write_bytes
+from kibitz.core.files import crc32_of, measured, read_bytes, write_bytes
 from kibitz.core.log import Stop
 from kibitz.core.provenance import described
 from kibitz.data.openings import Opening
@@ -178,8 +178,8 @@ def _solve_suite(
     return {
         "suite": name,
         **total._asdict(),
-        "milliseconds": round(total.milliseconds, 1),
-        "seconds_a_position": round(total.milliseconds / 1000 / len(epds), 4),
+        "milliseconds": measured(round(total.milliseconds, 1)),
+        "seconds_a_position": measured(round(total.milliseconds / 1000 / len(epds), 4)),
         "nodes_a_position": round(sum(outcome.nodes for outcome in outcomes) / len(epds), 1),
         "rating": None if total.rating is None else round(total.rating, 1),
     }

@@ -30,7 +30,7 @@ from kibitz.cli.output import (
     refuse_twins,
 )
 from kibitz.core.errors import InputError
-from kibitz.core.files import refuse_folder, write_bytes
+from kibitz.core.files import measured, refuse_folder, write_bytes
 from kibitz.core.log import Level, Stop, graceful_stop, progress, say
 from kibitz.core.provenance import described
 from kibitz.position.epd import Epd
@@ -89,11 +89,18 @@ def suite(
     }
     _show(result, json)  # before the file, which may be refused: results are not lost then
     if out is not None:
-        details = {str(path): [row._asdict() for row in rows] for path, rows in outcomes.items()}
-        write_bytes(
-            out, jsonlib.dumps(described({**result, "positions": details}), indent=1).encode()
-        )
+        details = {
+            str(path): [_of_file(row._asdict()) for row in rows] for path, rows in outcomes.items()
+        }
+        totals = [_of_file(row) for row in result["suites"]]
+        whole = described({**result, "suites": totals, "positions": details})
+        write_bytes(out, jsonlib.dumps(whole, indent=1).encode())
     return EXIT_STOPPED if stop.requested else 0
+
+
+def _of_file(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as files have it, whose time was measured."""
+    return {**row, "milliseconds": measured(row["milliseconds"])}
 
 
 def say_skipped(name: str, skipped: int) -> None:
