@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _WHOLE = re.compile(r"[-+]?[0-9_]{1,4000}")  # Python reads no longer ones
+_BROKEN = re.compile(r"[-+]?[0-9_]*\.[0-9_]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 FLAT = Parameter(name="*")  # the fields of a table of flags are flags of the command
 
@@ -140,11 +141,14 @@ def paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> No
 
 
 def _refuse_extremes(argument: Argument) -> None:
-    """Refuse what no system takes: a number that counts nothing, a null character in a name."""
+    """Refuse a number that counts nothing, a part of a whole one, a null character in a name."""
     for token in argument.tokens:
         if "\0" in token.value:
             fix = "leave out the null character; no file and no text has one"
             raise InputError(argument.name, value=token.value, fix=fix)
+        is_whole = _has_type(argument.hint, int) and not _has_type(argument.hint, float, str)
+        if is_whole and _BROKEN.fullmatch(token.value):  # which would be rounded, unsaid
+            raise InputError(argument.name, value=token.value, fix="expected a whole number")
         whole = _has_type(argument.hint, int) and _WHOLE.fullmatch(token.value)
         if whole and abs(int(token.value)) > sys.maxsize:
             fix = f"give at most {sys.maxsize}"
