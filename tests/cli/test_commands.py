@@ -311,11 +311,25 @@ def test_a_full_disk_takes_one_line(arguments: list[str], unbuffered: str) -> No
     assert [line for line in before if not line.startswith("compiling")] == []
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_a_closed_output_is_no_fault(closed: str) -> None:
-    command = f'"{sys.executable}" -m kibitz net list {closed}'
+@pytest.mark.parametrize("words", ["net list", "--help"])
+def test_what_is_lost_at_a_closed_output_is_said(words: str) -> None:
+    command = f'"{sys.executable}" -m kibitz {words} >&-'
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 2
+    assert ended.stderr == "kibitz: error: the output is lost: standard output is closed\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("annotate one.pgn -o out.pgn >&-", 0), ("net list >&- 2>&-", 2), ("net list 2>&-", 0)],
+)
+def test_a_closed_stream_ends_no_work(words: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "one.pgn").write_text("1. e4 *\n")
+    command = f'"{sys.executable}" -m kibitz --quiet {words}'
+    ended = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (code, "")
 
 
 def test_a_table_gives_up_space_before_its_cells_are_folded(
@@ -381,6 +395,9 @@ def test_the_entry_point_is_where_the_package_says() -> None:
             "data combine FILE -o OUT\0",
             "--output: '{}\\x00'; leave out the null character",
         ),
+        ("perft --depth 2.7", "--depth: '2.7'; expected a whole number"),
+        ("match material random --games=2.", "--games: '2.'; expected a whole number"),
+        ("match material random --config FILE", "--games: '2.5'; expected a whole number"),
         ("show --config FILE", "fen: '\\x00'; leave out the null character"),
     ],
 )
@@ -388,7 +405,7 @@ def test_values_that_no_system_takes_are_refused(
     words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, out = tmp_path / "some.toml", tmp_path / "out"
-    file.write_text('[commands.show]\nfen = "\\u0000"\n')
+    file.write_text('[commands.show]\nfen = "\\u0000"\n[commands.match]\ngames = 2.5\n')
     given = [word.replace("FILE", str(file)).replace("OUT", str(out)) for word in words.split(" ")]
     assert main(given) == 2
     assert told.format(out) in capsys.readouterr().err

@@ -39,7 +39,7 @@ from kibitz.core.errors import (
     unreadable,
 )
 from kibitz.core.files import check_epoch, leave_out_dates
-from kibitz.core.log import Level, open_closed_streams, set_level
+from kibitz.core.log import Level, open_closed_streams, output_is_lost, set_level
 from kibitz.core.places import as_given, send_all
 from kibitz.core.settings import FLAGS
 from kibitz.jit.process import compile_for_next_start
@@ -381,6 +381,8 @@ def main(arguments: Sequence[str] | None = None, program: Sequence[str] = PROGRA
         send_all()
     except KibitzError as error:
         return _refuse(f"not all was sent, and it is kept here: {error}")
+    if code == 0 and output_is_lost():
+        return _refuse("the output is lost: standard output is closed")
     return code
 
 

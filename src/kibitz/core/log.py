@@ -221,10 +221,27 @@ def graceful_stop() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
+class _Nowhere(TextIOWrapper):
+    """Stands for a closed stream and knows whether anything was lost."""
+
+    has_lost = False
+
+    def write(self, text: str) -> int:
+        """Lose a text; the work goes on, whose files may be what is wanted."""
+        self.has_lost = self.has_lost or bool(text)
+        return len(text)
+
+
+def output_is_lost() -> bool:
+    """Whether results were written to a standard output that is closed."""
+    return isinstance(sys.stdout, _Nowhere) and sys.stdout.has_lost
+
+
 def open_closed_streams() -> None:
     """Let what is said to a closed stream (`>&-`) go nowhere; no letter is a fault."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the whole process
+            nowhere = open(os.devnull, "wb")  # noqa: PTH123, SIM115 - for the whole process
+            setattr(sys, name, _Nowhere(nowhere))
     if isinstance(sys.stdout, TextIOWrapper):  # letters that the locale has not: as standard error
         sys.stdout.reconfigure(errors="backslashreplace")
