@@ -73,9 +73,12 @@ def test_wrong_counts_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert (wrong["nodes"], wrong["expected"]) == (400, 401)
     assert "exactly one king" in impossible["error"]
     assert main(["perft", "--suite", str(suite)]) == 1
-    assert "line 1, depth 2: expected 401, found 400" in " ".join(
-        capsys.readouterr().err.replace("\n", " ").split()
-    )
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.count("line 1, ") == 1
+    assert "line 1, depth 2: expected 401, found 400" in told
+    suite.write_text(f"id start\nepd {START}\nperft 2 401\n")
+    assert main(["perft", "--suite", str(suite)]) == 1
+    assert "start, line 2, depth 2: expected 401" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,19 @@ def shards_in(*places: Place) -> list[Place]:
 
 
 def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What was done otherwise than it would be now, each in words."""
-    keys = [key for key in sorted({*there, *now}) if there.get(key) != now.get(key)]
-    return [f"{key} {there.get(key)!r} there, {now.get(key)!r} now" for key in keys]
+    """What was done otherwise than it would be now, each in words; of tables, what is in them.
+
+    >>> differing({"seed": 1, "label": {"nodes": 5, "hash": 1}}, {"seed": 1, "label": {"nodes": 6}})
+    ['label.hash 1 there, None now', 'label.nodes 5 there, 6 now']
+    """
+    words: list[str] = []
+    for key in sorted({*there, *now}):
+        old, new = there.get(key), now.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            words += [f"{key}.{text}" for text in differing(old, new)]
+        elif old != new:
+            words.append(f"{key} {old!r} there, {new!r} now")
+    return words
 
 
 Check = Callable[[Shard, Place], None]

@@ -146,7 +146,9 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
     result |= _speed(total, time.perf_counter() - started)
     emit({**result, "failures": failures if json else len(failures)}, as_json=json)
     for failure in () if json else failures:
-        say("{name}, line {line}, depth {depth}: {error}".format(**failure), Level.QUIET)
+        named, line = failure["name"], f"line {failure['line']}"
+        where = line if named == line else f"{named}, {line}"
+        say(f"{where}, depth {failure['depth']}: {failure['error']}", Level.QUIET)
     return EXIT_MISMATCH if failures else 0
 
 
