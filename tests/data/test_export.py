@@ -247,7 +247,9 @@ def test_an_export_of_nothing_leaves_what_was_there(
     damaged[-1] ^= 1
     (tmp_path / "some.shard").write_bytes(damaged)
     (tmp_path / name).write_bytes(b"before")
-    assert export(tmp_path, name) == 1
+    assert export(tmp_path, name) == 2
+    assert "--force" in capsys.readouterr().err
+    assert export(tmp_path, name, "--force") == 1
     assert "nothing to export" in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == b"before"
     (tmp_path / name).unlink()

@@ -47,6 +47,9 @@ JsonFlag: TypeAlias = Annotated[
 ]
 
 
+ForceFlag: TypeAlias = Annotated[
+    bool, Parameter(name="--force", help="Replace a file that is there already.")
+]
 # Who is measured: `def suite(..., player: PlayerFlag = "kibitz") -> int`.
 PlayerFlag: TypeAlias = Annotated[
     str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
@@ -54,6 +57,18 @@ PlayerFlag: TypeAlias = Annotated[
 # Who evaluates, in commands that search, and who plays.
 NetworkFlag: TypeAlias = Annotated[str, Parameter(help="Evaluator: a name or a network file.")]
 EngineFlag: TypeAlias = Annotated[str, Parameter(help="Network file, material or uniform.")]
+
+
+def may_be_written(output: Path | Place, force: bool, what: str) -> bool:
+    """Ask before a file is replaced; without a terminal to ask on, refuse."""
+    if force or not output.exists():
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fix = "give --force to replace it, or another --output"
+        raise InputError(f"{what} is there already", value=str(output), fix=fix)
+    sys.stderr.write(f"{output} is there already; replace it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _place(_: Any, tokens: Any) -> Place:

@@ -14,7 +14,17 @@ import numpy as np
 from cyclopts import App, Parameter
 
 from kibitz.cli.learn.data_import import EXIT_REFUSED, Output
-from kibitz.cli.output import At, JsonFlag, at_least, columns, counted, emit, spell
+from kibitz.cli.output import (
+    At,
+    ForceFlag,
+    JsonFlag,
+    at_least,
+    columns,
+    counted,
+    emit,
+    may_be_written,
+    spell,
+)
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.log import progress, say
 from kibitz.core.places import Place, below, files_below, size_of
@@ -306,9 +316,13 @@ def export(
         Format | None, Parameter(help="By the name of the output unless it is given.")
     ] = None,
     label: Annotated[str, Parameter(help="In the names of experience files.")] = "kibitz",
+    force: ForceFlag = False,
     json: JsonFlag = False,
 ) -> int:
     """Write games as PGN, positions as Parquet, or both as DLChess's experience."""
+    if not (output.is_dir() or may_be_written(output, force, "the file")):
+        say(f"{output} is as it was")
+        return 0
     store = Store(shards_in(*some_places(places)), check=check_rules)
     kind = format or output.suffix.removeprefix(".").lower()
     with progress("shards", total=len(store.paths)) as bar:

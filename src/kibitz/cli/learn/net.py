@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import App, Parameter
 
-from kibitz.cli.output import JsonFlag, at_least, columns, emit
+from kibitz.cli.output import ForceFlag, JsonFlag, at_least, columns, emit, may_be_written
 from kibitz.core.errors import InputError
 from kibitz.core.log import say
 from kibitz.nets import files as network_files
@@ -76,10 +76,14 @@ def new(
     output: Output = None,
     name: Annotated[str, Parameter(help="Its name; the size by default.")] = "",
     seed: Annotated[int, Parameter(help="Seed of the random weights.")] = 0,
+    force: ForceFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Write a network with random weights."""
     location = output or Path(f"{size}.safetensors")
+    if not may_be_written(location, force, "a network"):
+        say(f"{location} is as it was")
+        return
     emit(_described(location, make.create(size, location, name, seed)), as_json=json)
 
 

@@ -21,12 +21,14 @@ from kibitz.cli.output import (
     EXIT_STOPPED,
     FLAT,
     At,
+    ForceFlag,
     JsonFlag,
     KeyFlags,
     at_least,
     columns,
     emit,
     key_flag,
+    may_be_written,
     spell,
 )
 from kibitz.core.errors import InputError, did_you_mean, missing_extra
@@ -243,7 +245,7 @@ def curve(
     *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
     output: Annotated[At, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = FIGURE,
     rows: Annotated[int, Parameter(help="Most rows of each table.")] = 20,
-    force: Annotated[bool, Parameter(help="Replace a figure that is there already.")] = False,
+    force: ForceFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Print losses, accuracy and Elo over the steps of trainings, and draw them."""
@@ -251,7 +253,7 @@ def curve(
         raise InputError("no training to show", fix="name the folder of one")
     at_least(1, rows=rows)
     curves = [_with_ratings(read_run(location), location) for location in runs]
-    wanted = force or _may_be_written(output)
+    wanted = may_be_written(output, force, "the figure")
     if wanted:
         write_bytes(output, figure(curves).encode())
     if json:
@@ -292,18 +294,6 @@ def _with_ratings(run: Run, location: Path) -> Run:
                 )
             )
     return run
-
-
-def _may_be_written(output: Place) -> bool:
-    """Ask before a file is replaced; without a terminal to ask on, refuse."""
-    if not output.exists():
-        return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        fix = "give --force to replace it, or another --output"
-        raise InputError("the figure is there already", value=str(output), fix=fix)
-    sys.stderr.write(f"{output} is there already; replace it? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _curve_show(title: str, headings: list[str], rows: list[list[Any]]) -> None:
