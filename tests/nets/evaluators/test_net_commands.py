@@ -199,6 +199,16 @@ def test_a_line_that_is_no_position_is_named_with_its_file(
         assert Path("bins.json").exists() == (not told)
 
 
+def test_bench_evaluate_takes_networks_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-8x8", "--name", "mine", "-o", "my network.safetensors")
+    files = ("my network.safetensors", "kibitz-zero", "maia-1500")
+    rows = said(capsys, "bench", "evaluate", *files, "--rounds", "1", "--batches", "2")["rows"]
+    widths = {row["network"]: row["width"] for row in rows}
+    assert widths["mine"] == 8
+    assert len(widths) == 3
+    assert all(row["evaluations_per_second"] > 0 for row in rows)
+
+
 def test_bench_evaluate_rows(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--rounds", "1", "--batches", "1,3", "--threads", "2"]
     result = said(capsys, "bench", "evaluate", "sparse-64-threats", "plain-1x8", *arguments)

@@ -28,6 +28,8 @@ from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import aligned
 from kibitz.nets import files as network_files
+from kibitz.nets.card import is_leela
+from kibitz.nets.discover import resolve
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, part_of, random_leaves
 from kibitz.nets.encodings.planes import (
@@ -428,7 +430,19 @@ def _subjects(sizes: tuple[str, ...], folder: Path, opened: Opened | None) -> It
             yield Subject(evaluator.name, "inline", 0, evaluator, {})
         sizes = (*SPARSE, *(CONVOLUTIONAL if _torch_is_here() else ()))
     for size in sizes:
+        if Path(resolve(size)).is_file():
+            yield _of_file(Path(resolve(size)))
+            continue
         yield from (_sparse if parse(size).family == "sparse" else _convolutional)(size, folder)
+
+
+def _of_file(path: Path) -> Subject:
+    """A network that there is, as it plays; its operations are not counted."""
+    card, evaluator = network_files.read_card(path), load_evaluator(path)
+    inline = isinstance(evaluator, InlineEvaluator)
+    kind = f"inline {card.precision}" if inline else evaluator.name
+    width = 0 if is_leela(path) else parse(card.size).width
+    return Subject(card.name, kind, width, evaluator, {})
 
 
 def _torch_is_here() -> bool:

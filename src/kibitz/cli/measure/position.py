@@ -277,7 +277,7 @@ def encoding(
 
 @bench.command(help="Evaluate positions with networks of every family.")
 def evaluate(
-    *sizes: Annotated[str, Parameter(help="Sizes of networks; all families by default.")],
+    *sizes: Annotated[str, Parameter(help="Sizes of networks, or files; all families by default.")],
     batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
     threads: Annotated[int, Parameter(help="Threads that evaluate at the same time.")] = 1,
     rounds: Rounds = 5,
