@@ -120,9 +120,10 @@ def _table(facts: dict[str, Any]) -> Any:
         if name == "values":
             rows += _bars(value)
         elif name == "damaged_shards":
-            rows += [
-                (f"damaged: {shard['file']}", counted(shard["games"], "game")) for shard in value
-            ]
+            for shard in value:
+                known = shard["games"] is not None  # else its header cannot be read
+                lost = counted(shard["games"], "game") if known else "games, nobody knows how many"
+                rows.append((f"damaged: {shard['file']}", lost))
         elif name == "first_games":
             rows += [
                 (f"game {number}", f"{game['result']} ({game['end']}) {game['moves']}")
