@@ -39,7 +39,7 @@ _CASTLES = re.compile(r"[0Oo]-?[0Oo](-?[0Oo])?")
 _NULLS = frozenset({"--", "Z0", "0000", "@@@@"})
 _SUFFIXES = "+#!? "
 _NUMBER = re.compile(r"(?<!\S)(?:[0-9]{1,4}\s*[.\u2026]+|[.\u2026]{1,3})\s*")
-_RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
+RESULTS = frozenset({"1-0", "0-1", "1/2-1/2", "*"})  # as they stand behind the moves of a game
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -145,7 +145,7 @@ def moves_in(texts: Iterable[str]) -> list[str]:
     (['e4', 'e5', 'Nf3'], ['c5', 'Nf3'])
     """
     words = _NUMBER.sub(" ", " ".join(texts)).split()
-    return [word for word in words if word not in _RESULTS]
+    return [word for word in words if word not in RESULTS]
 
 
 # --- UCI ----------------------------------------------------------------------------------------

@@ -23,10 +23,9 @@ from kibitz.core.files import Location, atomic_write
 from kibitz.core.log import say
 from kibitz.core.unpacking import open_unpacked
 from kibitz.position.board import Board
-from kibitz.position.notation import Move
+from kibitz.position.notation import RESULTS, Move
 from kibitz.position.reading import (
     ENGLISH,
-    RESULTS,
     TAG,
     UNREADABLE,
     Builder,
@@ -257,7 +256,7 @@ def _read(
         on_bad(BadGame(name, number, line, shorten(fault, 300), part, move))
     elif tree is not None:
         last, tag = _last_word(lines.taken), tree.headers.get("Result", "*")
-        other = last if last != tag and {last, tag} <= {*RESULTS} - {"*"} else ""
+        other = last if last != tag and {last, tag} <= RESULTS - {"*"} else ""
         yield Game(number, tree, line, notation, "".join(lines.taken), cut, other)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 import chess
 import chess.pgn
 
+from kibitz.position.notation import RESULTS
+
 # King, queen, rook, bishop, knight and, where it is written, pawn.
 LETTERS: Mapping[str, str] = {
     "English": "K Q R B N P",
@@ -123,7 +125,6 @@ TAG = re.compile(r'\[\w+[ \t]+"')
 _COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")
 _ESCAPED = re.compile(r'\\(["\\])')
 DEEPEST = 1000  # variations within variations; more is nobody's comment, and fills the memory
-RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 LAST_MARK = 255  # the last NAG of the standard
 LONG = 4096  # characters of a line from which on it is handed out in pieces
 FURTHEST = 10_000  # lines in which the end of a comment is looked for

@@ -23,6 +23,7 @@ from kibitz.position.attacks import KNIGHT, PAWN, parse_square
 from kibitz.position.board import Board
 from kibitz.position.fen import read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION
+from kibitz.position.notation import RESULTS
 from kibitz.position.play import KING_SIDE, QUEEN_SIDE, follow_san
 from kibitz.position.state import new_positions
 
@@ -36,7 +37,6 @@ _MOVE = re.compile(
     r"[+#]?[!?]{0,2}",
     re.ASCII,
 )
-_RESULTS = frozenset({"1-0", "0-1", "1/2-1/2", "*"})
 _NO_MOVE, _STRANGE = -1, -2  # a word that says nothing of the moves, and one that is not regular
 _START = chess.Board().shredder_fen(en_passant="fen")
 
@@ -111,7 +111,7 @@ def _tokens(text: str) -> tuple[list[int], list[str], str] | None:
                 codes.append(code)
                 comments.append("")
             elif code == _STRANGE:
-                if word not in _RESULTS:
+                if word not in RESULTS:
                     return None
                 result = word
         if comment:
