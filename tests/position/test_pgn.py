@@ -109,7 +109,8 @@ e5 ( 1... c5 ; Sicilian
     comments = [game.tree.comment, *(node.comment for node in game.tree.mainline())]
     first = "king's pawn  [%clk 0:03:00] a line of its own"
     assert comments == ["a; b", first, "", "not one ; of these (", "", "last"]
-    assert game.tree.next().variations[1].comment == "Sicilian"  # type: ignore[union-attr]
+    first_move = game.tree.variations[0]
+    assert first_move.variations[1].comment == "Sicilian"
     assert [node.comment for node in parse_game(str(game)).tree.mainline()] == comments[1:]
 
 

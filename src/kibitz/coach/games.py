@@ -177,7 +177,7 @@ def add_files(
 
 
 def other_players(files: Iterable[Place], name: str) -> str:
-    """What to say where nobody in some files has a name: whose is near it, or who plays there."""
+    """What to say where no player in some files has a name: near ones, or who plays there."""
     counts = Counter(
         player
         for path in files

@@ -144,7 +144,7 @@ def add(
 def _refuse_strangers(
     games: Database, files: Sequence[Place], fresh: Sequence[str], added: Added
 ) -> None:
-    """Refuse names of nobody in the files; those that this command has brought are not kept."""
+    """Refuse names that no player in the files has; the database forgets those given just now."""
     rows = games.rows("SELECT DISTINCT white, black FROM games")
     players = {player.casefold() for row in rows for player in row}
     strangers = [name for name in fresh if name.casefold() not in players]

@@ -122,7 +122,7 @@ def _table(facts: dict[str, Any]) -> Any:
         elif name == "damaged_shards":
             for shard in value:
                 known = shard["games"] is not None  # else its header cannot be read
-                lost = counted(shard["games"], "game") if known else "games, nobody knows how many"
+                lost = counted(shard["games"], "game") if known else "its games cannot be counted"
                 rows.append((f"damaged: {shard['file']}", lost))
         elif name == "first_games":
             rows += [
