@@ -1,11 +1,12 @@
 """Runs commands of `kibitz` for tests, each in a fork of a process that has all modules.
 
-A start takes one to three seconds of the processor, most of it for imports, and pages of docs have
+A start takes one to three seconds of the processor for imports and kernels, and pages of docs have
 hundreds of them. What is run, its folder, environment and streams are as in a start of its own.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +66,8 @@ def serving(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
 def _serve(address: Path) -> int:
     """Answer requests until killed; in a fork: run a command and return its exit code."""
     _import_all()
+    gc.collect()
+    gc.freeze()  # or each fork looks at all of it, and so copies it
     with socket.socket(socket.AF_UNIX) as listening:
         begun = address.with_name("begun")
         listening.bind(str(begun))
@@ -115,11 +119,18 @@ def _run(asked: socket.socket) -> int:
 
 
 def _import_all() -> None:
+    """Modules, torch where it is, and the kernels of both searches."""
     from kibitz.cli import COMMANDS
+    from kibitz.engine import Engine
+    from kibitz.position.board import Board
 
     for command in COMMANDS.values():
         importlib.import_module(command.home.partition(":")[0])
     importlib.import_module("kibitz.uci.__main__")
+    for search in ("alphabeta", "mcts"):
+        with Engine(hash=1, search=search) as engine:
+            engine.play(Board(), nodes=100)
+    assert threading.active_count() == 1, "forks of a process with threads may wait forever"
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ SMALLER = {
     "--output tower": f"--output tower {LITTLE}",
     "--steps 1000": "--steps 4 --batch 32 --threads 1",
     "--preset": "--nodes 50 --preset",
-    "--quick": "--games 2 --tc 0.1+0.01 --limit 2 --endings 1",
+    "--quick": "--games 2 --nodes 50 --limit 2 --endings 1",
     "--spsa --trials 2 --games 4": "--spsa --trials 1 --games 2 --nodes 50",
     "--tc 1+0.01": "--tc 0.1+0.01 --endings 1",
     "--tc 10+0.1": "--tc 0.1+0.01",

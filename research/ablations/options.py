@@ -273,7 +273,8 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
             "threads": [int(context.record.playouts) > 0 for context in contexts],
             "clock": budget(CLOCK, CLOCK.clock("white"), PLY, settings),
         }
-        moves = [result.move, *(searcher.search(board, limits).move for _ in range(DRAWS))]
+        draws = 0 if driver == "threads" else DRAWS  # of one thread, as all draw alike
+        moves = [result.move, *(searcher.search(board, limits).move for _ in range(draws))]
         return {**seen, "move": moves}
 
 

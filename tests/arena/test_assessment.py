@@ -115,7 +115,7 @@ def test_the_command_measures_and_goes_on(
 ) -> None:
     suite, folder = tmp_path / "mates.epd", tmp_path / "kept"
     suite.write_text(MATE * 3)
-    command = ["strength", "material", "--quick", "--nodes", "30", "--games", "4"]
+    command = ["strength", "material", "--quick", "--nodes", "30", "--games", "2"]
     command += ["--suite", str(suite), "--suite-nodes", "300", "--endings", "1"]
     command += ["--opponent", "random,rating=100", "--opponent", "greedy"]
     command += ["--opponent", "uniform,nodes=1"]
@@ -125,12 +125,12 @@ def test_the_command_measures_and_goes_on(
     assert first["suites"][0]["solved"] == 3
     assert first["suites"][0]["nodes_a_position"] <= 300
     assert [(row["name"], row["games"]) for row in first["ladder"]] == [
-        ("random", 4),
-        ("greedy", 4),
-        ("uniform", 4),
+        ("random", 2),
+        ("greedy", 2),
+        ("uniform", 2),
     ]
     assert [row["network"] for row in first["ladder"]] == [None, None, "uniform"]
-    assert first["rating"]["games"] == 4
+    assert first["rating"]["games"] == 2
     assert [row["tries"] for row in first["endings"]] == [1, 1, 1]
     settings = first["settings"]
     assert (settings["control"], settings["suite_control"]) == ("30 nodes", "300 nodes")

@@ -444,6 +444,7 @@ def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     assert "Where differences come from" not in (tmp_path / "referee.md").read_text()
 
 
+@pytest.mark.usefixtures("short_looks")
 def test_the_same_games_make_the_same_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

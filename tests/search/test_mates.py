@@ -180,6 +180,8 @@ def test_a_proved_mate_is_shortened(searcher: Searcher) -> None:
 )
 def test_a_proved_loss_is_shortened(searcher: Searcher, fen: str, moves: int) -> None:
     """It takes no longer than it must, and the line ends in mate; so does the kept tree's."""
+    if moves > 2 and searcher.batched:
+        pytest.skip("the longer one takes batches half a minute")
     for _ in range(2):
         board = Board(fen)
         best = searcher.search(board, Limits(nodes=2_000_000)).report.best

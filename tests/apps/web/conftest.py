@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,14 @@ test1,6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1,a2a8 b1b8 a8b8 g2g3,900,80,90,100,b
 SUITE = '6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - bm Rb8#; id "mate";\n'
 
 
-# `kibitz` with the looks of the fixture `short_looks`.
-SET = "\n".join(f"{name} = {value!r}" for name, value in SHORT_LOOKS.items())
-PROGRAM = f"""
-import kibitz.cli, kibitz.comment.analyse, kibitz.comment.cache, sys
-{SET}
+# `kibitz` with some values changed: for all those of the fixture `short_looks`, and less patience.
+CHANGES = SHORT_LOOKS | {
+    "kibitz.apps.http.PATIENCE_SECONDS": 4.0,
+    "kibitz.apps.http.READER_SECONDS": 6.0,
+}
+PROGRAM = """
+import kibitz.apps.http, kibitz.cli, kibitz.comment.analyse, kibitz.comment.cache, sys
+{changes}
 sys.exit(kibitz.cli.main())
 """
 
@@ -48,13 +51,17 @@ sys.exit(kibitz.cli.main())
 class Server:
     """`kibitz web` as a process; it can be ended and started again on the same port."""
 
-    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
+    def __init__(
+        self, folder: Path, *options: str, port: int = 0, changes: Mapping[str, object] = CHANGES
+    ) -> None:
         self.folder, self.options, self.port, self.url = folder, options, port, ""
+        lines = "\n".join(f"{name} = {value!r}" for name, value in changes.items())
+        self.program = PROGRAM.format(changes=lines)
         self.start()
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        command = [sys.executable, "-c", PROGRAM, "web", str(self.folder), "--no-open"]
+        command = [sys.executable, "-c", self.program, "web", str(self.folder), "--no-open"]
         command += ["--port", str(self.port), "--hash", "32", *self.options]
         if "--database" not in self.options:  # never that of who runs the tests
             command += ["--database", str(self.folder.parent / "no-games.db")]

@@ -25,7 +25,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
-from kibitz.apps.http import MOST_OF_AN_ADDRESS
 from kibitz.apps.web import connection as connections
 from kibitz.apps.web import jobs, library, positions
 from kibitz.apps.web.connection import App, Connection
@@ -44,7 +43,7 @@ from kibitz.cli import main
 from kibitz.core.errors import InputError, KibitzError, NotationError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
-from tests.apps.web.conftest import GAMES, Server
+from tests.apps.web.conftest import CHANGES, GAMES, Server
 
 Talk: TypeAlias = Callable[["Page"], Coroutine[Any, Any, None]]
 
@@ -185,22 +184,32 @@ def test_the_token_leads_to_no_other_server(guarded: Server) -> None:
     assert (status, headers["Location"]) == (303, "/evil.example")
 
 
+FEW = 8  # connections of an address, where that many shall be held
+
+
+@pytest.fixture(scope="module")
+def few(folder: Path) -> Iterator[Server]:
+    found = Server(folder, changes=CHANGES | {"kibitz.apps.http.MOST_OF_AN_ADDRESS": FEW})
+    yield found
+    found.stop()
+
+
 @pytest.mark.parametrize("rest", [b"Host: ", b"Host: localhost\r\n\r\n"])
-def test_connections_that_are_held_shut_nobody_out(server: Server, rest: bytes) -> None:
+def test_connections_that_are_held_shut_nobody_out(few: Server, rest: bytes) -> None:
     """Half requests, and answers that nobody reads; a page that is open stays so meanwhile."""
 
     async def stay(page: Page) -> None:
-        await asyncio.to_thread(_crowd, server, b"GET /static/board.js HTTP/1.1\r\n" + rest)
+        await asyncio.to_thread(_crowd, few, b"GET /static/board.js HTTP/1.1\r\n" + rest)
         await _says_hello(page)
 
-    talk(server, stay)
+    talk(few, stay)
 
 
 def _crowd(server: Server, request: bytes) -> None:
     """Hold more connections than an address may have; the first of them give way."""
     with ExitStack() as stack:
         held = []
-        for _ in range(MOST_OF_AN_ADDRESS + 3):
+        for _ in range(FEW + 3):
             held.append(stack.enter_context(closing(socket.socket())))
             held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             held[-1].connect(("127.0.0.1", server.port))

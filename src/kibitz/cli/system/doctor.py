@@ -268,11 +268,9 @@ def _packages() -> Iterator[Finding]:
         yield Finding("packages", "note", "not installed by pip: no list of packages", _pip("."))
         return
     extras = sorted({need.extra for need in needs})
-    groups = [[need for need in needs if need.extra == extra] for extra in extras]
-    with ThreadPoolExecutor(processors()) as pool:
-        answers = pool.map(_imported, [[need.name for need in group] for group in groups])
-        for extra, group, answer in zip(extras, groups, answers, strict=True):
-            yield _group(extra, group, answer)
+    answers = _imported(sorted({need.name for need in needs if _is_installed(need.name)}))
+    for extra in extras:
+        yield _group(extra, [need for need in needs if need.extra == extra], answers)
 
 
 def wanted_packages() -> list[Need]:
@@ -287,16 +285,19 @@ def wanted_packages() -> list[Need]:
 
 
 def _imported(packages: list[str]) -> dict[str, Answer]:
-    """The versions of packages that can be imported; None without a fault if one is not there.
+    """The versions of packages, or why one cannot be imported.
 
-    All are imported in one process, and only where that fails each in its own.
+    All are imported in one process; where that fails its halves are, each in its own.
     """
-    installed = [package for package in packages if _is_installed(package)]
-    together = _ask(f"{__name__}:versions_of", *installed)
+    together = _ask(f"{__name__}:versions_of", *packages)
     if not together.fault:
-        return {package: Answer(together.value.get(package)) for package in packages}
-    alone = {package: _ask(f"{__name__}:version_of", package) for package in installed}
-    return {package: alone.get(package, Answer(None)) for package in packages}
+        return {package: Answer(version) for package, version in together.value.items()}
+    if len(packages) == 1:
+        return {packages[0]: together}
+    half = len(packages) // 2
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(_imported, (packages[:half], packages[half:]))
+    return first | second
 
 
 def _is_installed(package: str) -> bool:
@@ -309,8 +310,9 @@ def _is_installed(package: str) -> bool:
 
 def _group(extra: str, needs: list[Need], answers: dict[str, Answer]) -> Finding:
     """The packages of an extra, or those that Kibitz cannot do without."""
+    answers = {need.name: answers.get(need.name, Answer(None)) for need in needs}
     faults = [(need, why) for need in needs if (why := _fault(need, answers[need.name]))]
-    versions = {need.name: answers[need.name].value for need in needs if answers[need.name].value}
+    versions = {name: answer.value for name, answer in answers.items() if answer.value}
     part = f"extra {extra}" if extra else "packages"
     if not faults:
         text = ", ".join(f"{name} {version}" for name, version in versions.items())
