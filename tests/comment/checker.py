@@ -898,7 +898,7 @@ def near_king(at: At, text: str) -> bool:
 
 @cache
 def named_positions() -> frozenset[str]:
-    """Digests of the positions that have a name, from the package's list."""
+    """Digests of the positions that have a name, or lead to one, from the package's list."""
     packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
     return frozenset(line[:12] for line in lzma.decompress(packed).decode().splitlines())
 
@@ -916,7 +916,7 @@ def opening_named(at: At, text: str) -> bool:
 
 
 def leaves_names(at: At, _: str) -> bool:
-    """The position before the move has a name, the one after it has none."""
+    """The position before the move is in the list, the one after it is not."""
     had, has = (
         hashlib.sha256(one.epd().encode()).hexdigest()[:12] in named_positions()
         for one in (at.before, at.after)

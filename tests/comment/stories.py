@@ -208,7 +208,8 @@ def better_named(one: Turn) -> str:
 def openings() -> dict[str, str]:
     """Codes and names of openings, by the digest of a position."""
     packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
-    return dict(row.split("\t", 1) for row in lzma.decompress(packed).decode().splitlines())
+    rows = (row.split("\t", 1) for row in lzma.decompress(packed).decode().splitlines())
+    return {digest: named for digest, named in rows if named.strip()}
 
 
 def opening_told(tale: Tale, text: str) -> bool:

@@ -305,7 +305,7 @@ CASES: list[Figures] = [
         [scene(AWAY, "Re8+ Ne7 Rxe7+"), scene(AWAY, "Re8+ Kf5 Kc6")],
     ),
     (
-        tactic.Attracts(unit("kf6"), chess.G5),
+        tactic.Attracts(unit("kf6"), chess.G5, step("h3h4")),
         scene(DRAWN, "Nxg5 Kxg5 h4+"),
         [scene(DRAWN, "Nxg5 Ke5 h4")],
     ),

@@ -40,7 +40,7 @@ from kibitz.comment.marks import (
     put_words,
     signed,
 )
-from kibitz.comment.openings import Opening, family_in, opening_in, without_book
+from kibitz.comment.openings import Opening, book_ends, family_in, opening_in, without_book
 from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of, reasons
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.comment.words.language import Language
@@ -278,10 +278,11 @@ def _write(
     """Write marks, values, words and lines into a game."""
     nodes, board, language = list(tree.mainline()), tree.board(), language_of(style.language)
     families, told = dict([family_in(tree, figures.opening)]), ""
+    book_until = book_ends(tree)
     for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, remarks, strict=True)):
         leaves = mark = ""
         fine = figures.labels[ply] is Label.NONE
-        if fine and KNOWN <= ply == named_until + 1 and style.level != "beginner":
+        if fine and KNOWN <= ply == book_until + 1 and style.level != "beginner":
             leaves = _theory_text(board, node.move, language)
         if style.speaks_of(board.turn):
             mark = put_mark(node, figures.labels[ply], grade)

@@ -1,7 +1,7 @@
 """Names of openings, by position: the CC0 list of lichess-org/chess-openings.
 
 `openings.tsv.xz` has a line per position: the first 12 digits of the SHA-256 of its EPD, the ECO
-code and the name.
+code and the name. Both are empty for positions without a name on the way to one that has a name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,21 @@ class Opening(NamedTuple):
 
 def opening_of(board: chess.Board) -> Opening | None:
     """The opening that a position has a name in."""
-    return _known().get(_digest(board))
+    return _listed()[0].get(_digest(board))
+
+
+def is_book(board: chess.Board) -> bool:
+    """Whether a position has a name, or is on the way to one that has."""
+    return _digest(board) in _listed()[1]
+
+
+def book_ends(tree: chess.pgn.Game) -> int:
+    """The last ply of a game, from 0, that is book; -1 without any."""
+    last, board = -1, tree.board()
+    for ply, node in zip(range(LONGEST), tree.mainline(), strict=False):
+        board.push(node.move)
+        last = ply if is_book(board) else last
+    return last
 
 
 def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
@@ -73,9 +87,9 @@ def _digest(board: chess.Board) -> str:
 
 
 @cache
-def _known() -> dict[str, Opening]:
+def _listed() -> tuple[dict[str, Opening], frozenset[str]]:
+    """Openings by the digest of their position, and the digests of all positions in the list."""
     packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
-    lines = lzma.decompress(packed).decode().splitlines()
-    return {
-        digest: Opening(eco, name) for digest, eco, name in (line.split("\t") for line in lines)
-    }
+    rows = [line.split("\t") for line in lzma.decompress(packed).decode().splitlines()]
+    named = {digest: Opening(eco, name) for digest, eco, name in rows if name}
+    return named, frozenset(digest for digest, _, _ in rows)

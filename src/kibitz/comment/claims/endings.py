@@ -11,7 +11,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Weights, passed
+from kibitz.comment.claims.claim import Weights, passed, stands
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import Scene, Unit, ahead, balance, is_passed, phase, played, unit, units
@@ -171,6 +171,8 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
     own = scene.before.pieces(chess.PAWN, white)
     if not takers or any(is_passed(scene.before, pawn, white) for pawn in own):
         return
+    if scene.captured is not None:
+        return  # which trades a pawn
     if scene.has is None or scene.has.value > -WON:
         return
     look = scene.analysis.deeper(board, LAST_LOOK)
@@ -183,7 +185,10 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
 def outside_passed(scene: Scene) -> Iterator[Feature]:
     """In a pawn ending a side has a passed pawn far from all enemy pawns, of which none is."""
     pawn = _outside(scene.after, scene.mover)
-    if pawn is not None and _outside(scene.before, scene.mover) is None:
+    if pawn is None or _outside(scene.before, scene.mover) is not None:
+        return
+    had = stands(scene.before, pawn) and is_passed(scene.before, pawn.square, scene.mover)
+    if not had and not force.loss_on(scene.after, pawn.square):
         yield Feature(outside_passed, scene.mover, (pawn,))
 
 

@@ -16,6 +16,7 @@ from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
+from kibitz.comment.claims.tactical import Fork
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -73,6 +74,7 @@ class Abandons(Claim):
     guard: Unit  # where it stands now
     target: Unit
     reply: Step
+    why: tuple[Claim, ...] = ()  # what taking it does besides
 
     def proved(self, scene: Scene) -> bool:
         """The target was safe while the guard stood, and is lost now, not only traded for less."""
@@ -86,6 +88,7 @@ class Abandons(Claim):
             and captured_by(scene.after, self.reply.move) == self.target
             and force.loss_on(scene.before, square) == 0
             and force.loss_on(scene.after, square) >= max(force.LEAST, least)
+            and all(why.proved(scene.other) for why in self.why)
         )
 
 
@@ -425,10 +428,11 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
         yield EnPrise(scene.piece, reply)
         picked = (claim.target for claim in why if isinstance(claim, PicksUp))
         if all(piece.worth <= target.worth for piece in picked):  # else that comes first
-            yield Abandons(scene.piece, target, reply)
+            yield Abandons(scene.piece, target, reply, tuple(c for c in why if type(c) is Fork))
     yield castles_into(scene)
     threat = threat_of(scene, scene.reply)
-    if threat is not None:
+    forks = [claim for claim in why if isinstance(claim, Fork)]
+    if threat is not None and all(fork.proved(threat) for fork in forks):
         same = tuple(claim for claim in why if claim.proved(threat))
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
         yield Overlooks(reply)

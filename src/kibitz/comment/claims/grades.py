@@ -28,7 +28,7 @@ from kibitz.comment.judge import (
     standing,
     stands_clear,
 )
-from kibitz.comment.openings import opening_of
+from kibitz.comment.openings import is_book
 
 BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "better", "mated")
 FEW = 5  # legal moves of a side in check up to which the right one is obvious
@@ -92,7 +92,7 @@ def grade_of(scene: Scene) -> Grade | None:
         return Grade.FORCED
     if mark_of(scene) is not Label.NONE:
         return Grade.MISS if _gives_back(scene) else None
-    if opening_of(scene.after) is not None and not scene.after.is_checkmate():
+    if is_book(scene.after) and not scene.after.is_checkmate():
         return Grade.BOOK
     return _praise(scene)
 

@@ -72,7 +72,7 @@ def _loses(board: chess.Board, move: chess.Move) -> bool:
 
 
 def desperado(scene: Scene) -> Iterator[Feature]:
-    """A piece that is lost wherever it goes takes something first, and no other way brings more."""
+    """A piece that is lost, whatever is done, takes something first, and as much as it can."""
     before, square, captured = scene.before, scene.move.from_square, scene.captured
     if captured is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
         return
@@ -80,8 +80,11 @@ def desperado(scene: Scene) -> Iterator[Feature]:
         return
     if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
         return
-    others = before.generate_legal_moves(from_mask=chess.BB_SQUARES[square])
-    for move in others:
+    own = chess.BB_SQUARES[square]
+    for move in before.generate_legal_moves(from_mask=~own):  # that may guard it
+        if force.loss_on(played(before, move), square) < LEAST_THREAT:
+            return
+    for move in before.generate_legal_moves(from_mask=own):
         took, cost = captured_by(before, move), force.loss_on(played(before, move), move.to_square)
         if cost < LEAST_THREAT or (took is not None and took.worth > captured.worth):
             return

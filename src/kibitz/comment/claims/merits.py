@@ -375,6 +375,7 @@ class Parries(Claim):
             and gain is not None
             and now is not None
             and gain >= LEAST_THREAT
+            and force.loss_on(board, self.target.square) >= force.LEAST  # and not by what follows
             and now < force.LEAST
         )
 

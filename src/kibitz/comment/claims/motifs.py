@@ -13,7 +13,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, is_between
+from kibitz.comment.claims.claim import Claim, is_between, step
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
 from kibitz.comment.claims.tactical import (
     Attracts,
@@ -185,7 +185,7 @@ def _attractions(scene: Scene) -> Iterator[Claim]:
         return
     later = scene.follow[3] if len(scene.follow) > 3 else None
     if piece.kind == chess.KING or (later is not None and later.to_square == scene.landed):
-        yield Attracts(piece, scene.landed)
+        yield Attracts(piece, scene.landed, step(scene.boards[2], follow))
 
 
 def _removals(scene: Scene) -> Iterator[Claim]:

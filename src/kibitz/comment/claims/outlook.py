@@ -23,6 +23,7 @@ from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clea
 from kibitz.comment.openings import opening_of
 
 WORTH_MEETING = 0.2  # value that it gains if the other side passes
+MUCH_WORSE = 0.15  # value by which a move is that another one is said to be better than
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ class NextFails(Claim):
         other, beats = next_best(scene), BeatsNext(self.step)
         if other is None or other.has is None or other.reply != self.reply.move:
             return False
-        worse = scene.has is not None and other.has.value > scene.has.value
+        best = scene.analysis.deeper(scene.after, LAST_LOOK)
+        worse = best is not None and other.has.value >= best.value + MUCH_WORSE
         return worse and beats.proved(scene) and all(why.proved(other.other) for why in self.why)
 
 

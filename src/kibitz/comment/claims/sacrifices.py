@@ -15,7 +15,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, Weights, gone, listed, step
+from kibitz.comment.claims.claim import Claim, Step, Weights, gone, listed, stands, step
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, phase, played
 from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
 
@@ -125,7 +125,7 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
     offer = _given_up(scene, piece)
     gain = force.gain(scene.before)
-    if offer is None or gain is None:
+    if offer is None or gain is None or _is_old(scene, offer.piece):
         return None
     if gain <= -force.LEAST and 100 * _cost(offer.lost, offer.won) + gain < 100 * LEAST_GIVEN:
         return None  # as much was lost in any case
@@ -161,6 +161,16 @@ def _takes(scene: Scene) -> list[chess.Move]:
     return [move for move, piece in captures if piece is not None and piece.kind > chess.PAWN]
 
 
+def _is_old(scene: Scene, piece: Unit) -> bool:
+    """Whether a piece was to be taken already when the mover had to move before."""
+    if len(scene.before.move_stack) < 2 or piece.square == scene.landed:
+        return False
+    earlier = scene.before.copy(stack=2)
+    earlier.pop()
+    earlier.pop()
+    return stands(earlier, piece) and force.loss_on(earlier, piece.square) >= 100 * LEAST_GIVEN
+
+
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     """A piece that can be taken, by the search of material, and had better not be."""
     offer, kind = _takeable(scene, take), _kind_taken(scene, take)
@@ -194,6 +204,9 @@ def _is_poisoned(scene: Scene, take: chess.Move, offer: GivesUp) -> bool:
     accepted = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
     if accepted is None:
         return True
+    seen = len(accepted.line) > AT_ONCE  # far enough to have it back
+    if seen and offer.later is not None and offer.later.move not in accepted.line[::2]:
+        return False  # what captures alone would have back is not what is played
     gained = accepted.value - (_value(scene) or 0.0)
     return gained >= (-TOLERANCE if offer.later else LIMITS[-1][0])
 

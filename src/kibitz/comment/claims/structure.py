@@ -66,7 +66,8 @@ def backward(scene: Scene) -> Iterator[Feature]:
         later = [_backward(board, white) for board in scene.boards[2:4]]
         for square in now - had:
             stays = all(square in pawns for pawns in later)
-            if stays and chess.BB_SQUARES[square] & scene.before.pawns:
+            takes = white != scene.mover and scene.landed in scene.after.attacks(square)
+            if stays and not takes and chess.BB_SQUARES[square] & scene.before.pawns:
                 yield Feature(backward, white, (unit(scene.after, square),))
 
 
@@ -135,6 +136,8 @@ def opens_file(scene: Scene) -> Iterator[Feature]:
     """A file in the middle loses its last pawn, with rooks or a queen to use it."""
     if not scene.after.rooks | scene.after.queens or len(scene.boards) < 4:
         return
+    if scene.captured and scene.captured.kind == chess.PAWN != scene.piece.kind:
+        return  # a pawn is taken, and that is what matters
     for file in range(2, 6):
         mask = chess.BB_FILES[file]
         if scene.before.pawns & mask and not any(board.pawns & mask for board in scene.boards[1:4]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Weights, is_between, passed, stands
+from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed, stands
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -220,17 +220,18 @@ class Attracts(Claim):
 
     piece: Unit  # where it stood
     square: int
+    then: Step  # the next move
 
     def proved(self, scene: Scene) -> bool:
         """The piece captures there, and is attacked by the next move."""
-        if len(scene.boards) < 4 or scene.reply is None or scene.next is None:
+        if len(scene.boards) < 4 or scene.reply is None or scene.next != self.then.move:
             return False
         board = scene.boards[3]
         return (
             stands(scene.after, self.piece)
             and scene.reply.from_square == self.piece.square
             and scene.reply.to_square == self.square == scene.landed
-            and self.square in board.attacks(scene.next.to_square)
+            and self.square in board.attacks(self.then.move.to_square)
         )
 
 

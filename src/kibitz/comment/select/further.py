@@ -68,6 +68,9 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
         return []
     gains = [*consequences(idea)]
     why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
+    if idea.captured is not None and idea.captured.kind != chess.PAWN:
+        loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
+        why = [loose] if loose.proved(idea) else why
     if idea.captured is not None and idea.move.from_square == scene.landed:
         hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
         why = [claim for claim in why if isinstance(claim, tactic.Fork)] if hits else why

@@ -114,7 +114,7 @@ class Speaker:
         if isinstance(claim, (fault.Allows, fault.LosesEnding)):
             slots["line"] = language.notation(answer_line(scene))
         match claim:
-            case fault.Overlooks():
+            case fault.Overlooks() | fault.Abandons():
                 why = self._which(scene.other, claim.why)
             case fault.Allows() | fault.Better() if claim.plies:
                 name += ".later"

@@ -45,6 +45,7 @@ from kibitz.position.pgn import eval_of, main_turns
 from kibitz.search.report import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
+EDGE = 0.18  # value of a pawn, with which a side is clearly better to whoever looks on
 HABIT = 2  # bad moves of a kind that make a habit
 SOON = 2  # plies between the edge and what decides for which that says it all
 SWINGS = 3  # times that the better game changes hands that are worth a sentence
@@ -113,9 +114,10 @@ def story_of(
     if figures.opening is not None and (name := language.opening(figures.opening.name)):
         texts.append(teller.say("opening", name=name, eco=figures.opening.eco))
     first = points[0] if points else 0
-    if first >= CALM and not any(map(standing, figures.values[: first + 1])):
+    most = max(map(abs, figures.values[: first + 1]))
+    if first >= CALM and most < EDGE and not {*BAD} & {*figures.labels[:first]}:
         number = boards[first].fullmove_number
-        form = "calm.edge" if max(map(abs, figures.values[: first + 1])) > LEVEL else "calm"
+        form = "calm.edge" if most > LEVEL else "calm"
         texts.append(teller.say(form, number=str(number), before=str(number - 1)))
     texts.append(_outplayed(boards, figures, points, teller))
     better = [value > 0 for value in figures.values if standing(value)]

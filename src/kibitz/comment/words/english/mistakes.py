@@ -12,6 +12,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{guard} no longer guards {target}, and {reply} takes it.",
         "This takes a guard away from {target}: {reply}.",
     ),
+    "Abandons.why": ("{guard} no longer guards {target}: {reply} takes it and {why}.",),
     "Unblocks": (
         "The line from {by} to {target} is open now.",
         "Nothing stands between {by} and {target} any more.",

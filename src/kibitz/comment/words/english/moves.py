@@ -28,7 +28,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "shows that {guard} has one job too many: it also has to guard {target}",
         "overloads {guard}, which also has to guard {target}",
     ),
-    "Attracts": ("draws {piece} to {square}", "decoys {piece} to {square}"),
+    "Attracts": ("draws {piece} to {square} for {then}", "decoys {piece} to {square} for {then}"),
     "RemovesGuard": (
         "removes {guard}, the only guard of {target}",
         "takes {guard}, which guarded {target}",
@@ -90,7 +90,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Nets": ("wins {won} in the end", "wins {won} before long", "gains {won} some moves later"),
     "Nets.for": ("wins {won} for {lost} in the end", "comes to win {won} for {lost}"),
     "Nets.exchange": ("wins the exchange in the end", "wins the exchange before long"),
-    "AvoidsLoss": ("avoids the loss", "loses nothing", "keeps the material together"),
+    "AvoidsLoss": ("avoids the loss", "keeps the material together"),
     "Verdict.1": ("is a win by the tablebases", "reaches a win that is in the tablebases"),
     "Verdict.0": ("is a draw by the tablebases", "reaches a draw that is in the tablebases"),
     "Verdict.-1": ("is lost by the tablebases", "is a loss that is in the tablebases"),
@@ -174,8 +174,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
     "OppositeBishops": ("leaves bishops of opposite colours", "leads to opposite-coloured bishops"),
     "OpensKing": (
-        "clears the {file}-pawn from in front of {side}'s king",
-        "takes the {file}-pawn from in front of {side}'s king",
+        "takes the {file}-pawn in front of {side}'s king",
+        "takes {side}'s {file}-pawn, which stood before the king",
     ),
     # plain features
     "battery": (

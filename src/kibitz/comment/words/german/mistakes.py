@@ -12,6 +12,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{guard:der} deckt {target:den} nicht mehr, und {reply} schlägt {target:ihn}.",
         "Das nimmt {target:dem} eine Deckung: {reply}.",
     ),
+    "Abandons.why": (
+        "{guard:der} deckt {target:den} nicht mehr; {reply} schlägt {target:ihn} und {why}.",
+    ),
     "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
     "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
     "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),

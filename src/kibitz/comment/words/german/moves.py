@@ -45,7 +45,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "zeigt, dass {guard:der} überlastet ist: {guard:Er} muss auch {target:den} decken",
         "überlastet {guard:den}, {guard:welcher} auch {target:den} decken muss",
     ),
-    "Attracts": ("lockt {piece:den} nach {square}", "lenkt {piece:den} nach {square} hin"),
+    "Attracts": (
+        "lockt {piece:den} für {then} nach {square}",
+        "lenkt {piece:den} für {then} nach {square}",
+    ),
     "RemovesGuard": (
         "beseitigt {guard:den}, die einzige Deckung {target:des}",
         "schlägt {guard:den}, {guard:welcher} {target:den} deckte",
