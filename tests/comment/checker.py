@@ -481,6 +481,16 @@ def file_opened(at: At, text: str) -> bool:
     return own + other == 0 < had
 
 
+def king_bared(at: At, text: str) -> bool:
+    """The file that is named, beside the king of the side that is, has lost its pawns."""
+    white = "White" in text
+    king, found = at.after.king(white), re.search(r"\b([a-h])-pawn", text)
+    assert king is not None
+    assert found is not None
+    near = abs("abcdefgh".index(found[1]) - king % 8) <= 1
+    return near and pawns_on(at.after, white, text) == 0 < pawns_on(at.before, white, text)
+
+
 def escape(at: At, text: str) -> bool:
     square, king = square_in(text), at.after.king(at.mover)
     assert king is not None
@@ -1257,6 +1267,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("hanging pawns", r"hanging pawns", hanging),
     ("bad bishop", r"shuts in|a bad one", shut_in),
     ("open file", r"opens the \w-file|file of pawns", file_opened),
+    ("king's pawn", r"-pawn (?:away from|in front of)", king_bared),
     ("escape", r"escape square|king air", escape),
     ("king", r"towards the centre|nearer to the centre|activates the king", king_nearer),
     ("opposition", r"the opposition", opposed),

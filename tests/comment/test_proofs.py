@@ -734,8 +734,11 @@ CASES: list[Figures] = [
     ),
     (
         outlook.BeatsNext(step("c3b5")),
-        scene(KNIGHTS, "Nd5", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5"))),
-        [scene(KNIGHTS, "Ke2", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5")))],
+        scene(KNIGHTS, "Nd5", replace(seen(0.3, "c3d5"), other=seen(0.1, "c3b5"))),
+        [
+            scene(KNIGHTS, "Ke2", replace(seen(0.3, "c3d5"), other=seen(0.1, "c3b5"))),
+            scene(KNIGHTS, "Nd5", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5"))),
+        ],
     ),
     # Another answer is expected, or the queen can be kept.
     (

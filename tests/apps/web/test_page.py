@@ -374,7 +374,7 @@ def test_a_mistake_is_named_and_may_be_taken_back(tab: Tab, server: Server) -> N
     choose(tab, "Start", "fen")
     choose(tab, "FEN", "6k1/5ppp/8/3p4/8/4P3/5PPP/3R2K1 w - - 0 1")
     choose(tab, "Opponent", "3100")
-    choose(tab, "Time", "1+0")
+    choose(tab, "Time", "1")
     tick(tab, "Tell me of a mistake")
     press(tab, "Play")
     wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")

@@ -144,12 +144,12 @@ class BeatsNext(Judged):
     step: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The search has them first and second."""
+        """The search has them first and second, and well apart."""
         had = scene.had
         if had is None or had.other is None or not had.other.line:
             return False
         first = had.line[:1] == (scene.move,) and had.other.line[0] == self.step.move
-        return first and had.value > had.other.value
+        return first and had.value >= had.other.value + MUCH_WORSE
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,24 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += f".{has}"
         case outlook.Marked():
             name += f".{int(claim.mark)}"
-        case changed.TakesFile(open=False):
-            name += ".half"
-        case changed.Seventh() if not scene.mover:
-            name += ".black"
+        case changed.TakesFile() | changed.OpensKing() | changed.Seventh():
+            name += _change_key(claim, scene)
         case Feature(name=("underpromotes" | "quiet_killer" | "weak_squares" | "reaches_ending")):
             name += f".{''.join(map(str, claim.counts))}"
     led_to = type(claim) in outcomes.WEIGHTS or type(claim) in aftermath.WEIGHTS
     return _outcome_key(claim) if led_to else name
+
+
+def _change_key(claim: Claim, scene: Scene) -> str:
+    """What is added to the key of a change on a file, by the king or on the seventh rank."""
+    match claim:
+        case changed.TakesFile(open=False):
+            return ".half"
+        case changed.OpensKing(white=white) if white != scene.mover:
+            return ".taken"
+        case changed.Seventh() if not scene.mover:
+            return ".black"
+    return ""
 
 
 def _takes_what_comes(claim: outlook.Meets, scene: Scene) -> bool:

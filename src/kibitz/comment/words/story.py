@@ -114,10 +114,8 @@ def story_of(
     if figures.opening is not None and (name := language.opening(figures.opening.name)):
         texts.append(teller.say("opening", name=name, eco=figures.opening.eco))
     first = points[0] if points else 0
-    most = max(map(abs, figures.values[: first + 1]))
-    if first >= CALM and most < EDGE and not {*BAD} & {*figures.labels[:first]}:
+    if form := _calm(figures, first):
         number = boards[first].fullmove_number
-        form = "calm.edge" if most > LEVEL else "calm"
         texts.append(teller.say(form, number=str(number), before=str(number - 1)))
     texts.append(_outplayed(boards, figures, points, teller))
     better = [value > 0 for value in figures.values if standing(value)]
@@ -291,6 +289,14 @@ def _because(comment: Comment | Selection, teller: Teller) -> str:
     if won is not None:
         return teller.say("lost", won=teller.language.haul(won))
     return teller.say("missed") if MissesMate in kinds else ""
+
+
+def _calm(figures: Figures, first: int) -> str:
+    """How to say that nobody stood clearly better, nor made a mistake, until then; empty if not."""
+    most = max(map(abs, figures.values[: first + 1]))
+    if first < CALM or most >= EDGE or {*BAD} & {*figures.labels[:first]}:
+        return ""
+    return "calm.edge" if most > LEVEL else "calm"
 
 
 def _outplayed(

@@ -173,10 +173,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
     "OppositeBishops": ("leaves bishops of opposite colours", "leads to opposite-coloured bishops"),
-    "OpensKing": (
-        "takes the {file}-pawn in front of {side}'s king",
-        "takes {side}'s {file}-pawn, which stood before the king",
-    ),
+    "OpensKing": ("moves the {file}-pawn away from {side}'s king",),
+    "OpensKing.taken": ("takes the {file}-pawn in front of {side}'s king",),
     # plain features
     "battery": (
         "lines up {pieces} towards {square}, beside {other}'s king",

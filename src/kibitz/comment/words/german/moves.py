@@ -226,8 +226,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
     "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
     "OppositeBishops": ("führt zu ungleichfarbigen Läufern", "lässt ungleichfarbige Läufer übrig"),
-    "OpensKing": (
-        "entfernt den {file}-Bauern vor dem {side:weißen} König",
+    "OpensKing": ("entfernt den {file}-Bauern vom {side:weißen} König",),
+    "OpensKing.taken": (
+        "schlägt den {file}-Bauern vor dem {side:weißen} König",
         "nimmt dem {side:weißen} König den {file}-Bauern",
     ),
     # plain features
