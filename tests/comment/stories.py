@@ -26,6 +26,7 @@ WHY = re.compile(r", which (allowed mate|missed a mate|lost [a-z ]+)(?:,|(?=[ .]
 ABBREVIATION = r"(?<!\b[A-Z][a-z])"  # as in "St. Petersburg"
 WORTH = {chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 WON, BETTER, SWING = 0.6, 0.25, 0.3
+A_PAWN = 0.18  # +1.00
 ROUNDED = 0.01  # by which a value in the PGN differs from the one it was made of
 
 
@@ -224,7 +225,7 @@ def opening_told(tale: Tale, text: str) -> bool:
 def calm(tale: Tale, text: str) -> bool:
     number = int(re.findall(r"\d+", text)[0]) + (0 if text.startswith("Until") else 1)
     early = [ply for ply, one in enumerate(tale.boards) if one.fullmove_number < number]
-    return all(abs(tale.values[ply]) < BETTER + ROUNDED for ply in early)
+    return all(abs(tale.values[ply]) < A_PAWN + ROUNDED for ply in early)
 
 
 def outplayed(tale: Tale, text: str) -> bool:

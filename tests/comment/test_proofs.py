@@ -163,6 +163,7 @@ def planned(fen: str, gain: float = 0.6, reply: str = "Kd7") -> Scene:
     return replace(scene(fen, f"Nb5 {reply}", has=seen(0.0, "e8d7")), analysis=analysis)
 
 
+UNGUARDED = "5r2/pp3pk1/2p1p1p1/4n1N1/P2R4/5BP1/2P3P1/6K1 b - - 2 31"
 RUNNER = "6rk/4n1pp/q2pPp2/4p2N/1p2P1Q1/7P/6P1/2R4K b - - 5 30"
 DOWN = "8/2pR4/pp4p1/4k2p/4P2r/P1P2K2/1P6/8 b - - 1 42"
 
@@ -443,6 +444,17 @@ CASES: list[Figures] = [
         fault.Abandons(unit("Rd1"), unit("Ne5"), step("a5e5")),
         scene(GUARDED, "Rd1 Rxe5"),
         [scene("4k3/8/8/r3N3/5P2/8/8/4R1K1 w - - 0 1", "Rd1 Rxe5")],
+    ),
+    # The rook that is forked stands elsewhere.
+    (
+        fault.Abandons(
+            unit("pf6"),
+            unit("pe6"),
+            step("g5e6"),
+            (tactic.Fork(unit("Ne6"), (unit("kg7"), unit("rf8"))),),
+        ),
+        scene(UNGUARDED, "f6 Nxe6+"),
+        [scene(UNGUARDED.replace("5r2", "r7"), "f6 Nxe6+")],
     ),
     # The bishop was not in the way, or what is taken is guarded well enough.
     (
@@ -1278,6 +1290,15 @@ def test_to_win_back_what_was_taken_is_no_gain() -> None:
     fen = "r2qr1k1/pp1bb1p1/n6p/3n1p2/7B/P1NQ1N1P/1PB2PP1/R4RK1 w - - 0 18"
     back = scene(fen, "(Nxd5) Bxh4 Nxh4 Qxh4 b4 Rad8 Rad1 Kh8 Qc3 Bc8")
     assert outcomes.outcome(back) == []
+
+
+def test_a_threat_that_has_become_a_fork_is_no_old_one() -> None:
+    fen = "rn1q1rk1/ppp2ppp/1b6/8/3P4/2P2BP1/P3PP1P/R1BQ1RK1 b - - 0 12"
+    made = scene(fen, "Na6 Bxb7 Rb8 Bxa6", seen(-0.4, "b8c6"), seen(0.8, "f3b7", "a8b8", "b7a6"))
+    fork = tactic.Fork(unit("Bb7"), (unit("ra8"), unit("na6")))
+    reply = Step(chess.Move.from_uci("f3b7"), "13.Bxb7")
+    assert fault.Overlooks(reply) in fault.faults(made, ())
+    assert fault.faults(made, (fork,)) == [fault.Allows(reply, (fork,))]
 
 
 def test_the_next_best_move_is_named_where_a_deeper_look_agrees() -> None:

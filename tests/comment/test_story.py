@@ -72,6 +72,9 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
 @pytest.mark.parametrize(
     ("values", "tags", "told", "not_told"),
     [
+        # A pawn's worth is a better game, and so is what a mistake leaves.
+        ([*LEVEL, 1.2, 1.2, -6.0], '[Result "0-1"]', "Black", "neither side was"),
+        ([*LEVEL[:9], 0.9, -0.6, *LEVEL, -6.0], '[Result "0-1"]', "Black", "neither side was"),
         # A mistake that changed no standing is yet one; a blunder after the turn is no small step.
         ([*LEVEL, -1.2, -1.2, 0.0], '[Result "1/2-1/2"]', "draw", "Neither side made a mistake"),
         ([*LEVEL, -1.2, -1.2, 0.0], '[Result "1/2-1/2"]', "draw", "balance never"),
