@@ -424,14 +424,14 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
         yield AllowsMate(force.shortest_mate(scene.after) or mate, reply)
     yield LosesEnding(reply)
     target = captured_by(scene.after, scene.reply)
+    forks = tuple(claim for claim in why if isinstance(claim, Fork))
     if target is not None:
         yield EnPrise(scene.piece, reply)
         picked = (claim.target for claim in why if isinstance(claim, PicksUp))
         if all(piece.worth <= target.worth for piece in picked):  # else that comes first
-            yield Abandons(scene.piece, target, reply, tuple(c for c in why if type(c) is Fork))
+            yield Abandons(scene.piece, target, reply, forks)
     yield castles_into(scene)
     threat = threat_of(scene, scene.reply)
-    forks = [claim for claim in why if isinstance(claim, Fork)]
     if threat is not None and all(fork.proved(threat) for fork in forks):
         same = tuple(claim for claim in why if claim.proved(threat))
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))

@@ -23,7 +23,7 @@ from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clea
 from kibitz.comment.openings import opening_of
 
 WORTH_MEETING = 0.2  # value that it gains if the other side passes
-MUCH_WORSE = 0.15  # value by which a move is that another one is said to be better than
+MUCH_WORSE = 0.15  # value that the next best move costs, at least, where it is named
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
     offer = _given_up(scene, piece)
     gain = force.gain(scene.before)
-    if offer is None or gain is None or _is_old(scene, offer.piece):
+    if offer is None or gain is None or _was_lost(scene, offer.piece):
         return None
     if gain <= -force.LEAST and 100 * _cost(offer.lost, offer.won) + gain < 100 * LEAST_GIVEN:
         return None  # as much was lost in any case
@@ -161,8 +161,8 @@ def _takes(scene: Scene) -> list[chess.Move]:
     return [move for move, piece in captures if piece is not None and piece.kind > chess.PAWN]
 
 
-def _is_old(scene: Scene, piece: Unit) -> bool:
-    """Whether a piece was to be taken already when the mover had to move before."""
+def _was_lost(scene: Scene, piece: Unit) -> bool:
+    """Whether a piece could be won already before the mover's last move, and has stayed there."""
     if len(scene.before.move_stack) < 2 or piece.square == scene.landed:
         return False
     earlier = scene.before.copy(stack=2)

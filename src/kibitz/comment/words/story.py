@@ -45,7 +45,7 @@ from kibitz.position.pgn import eval_of, main_turns
 from kibitz.search.report import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
-EDGE = 0.18  # value of a pawn, with which a side is clearly better to whoever looks on
+EDGE = 0.18  # value of +1.00, which readers call clearly better
 HABIT = 2  # bad moves of a kind that make a habit
 SOON = 2  # plies between the edge and what decides for which that says it all
 SWINGS = 3  # times that the better game changes hands that are worth a sentence
@@ -292,7 +292,7 @@ def _because(comment: Comment | Selection, teller: Teller) -> str:
 
 
 def _calm(figures: Figures, first: int) -> str:
-    """How to say that nobody stood clearly better, nor made a mistake, until then; empty if not."""
+    """The name of the sentence about a level beginning without a mistake; empty where none was."""
     most = max(map(abs, figures.values[: first + 1]))
     if first < CALM or most >= EDGE or {*BAD} & {*figures.labels[:first]}:
         return ""
