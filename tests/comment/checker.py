@@ -198,8 +198,12 @@ def threatened(at: At, text: str) -> tuple[At, str] | None:
 def threat(at: At, text: str) -> bool:
     """The move named is legal after a pass, and takes something or mates; or a mate is there.
 
-    Where it is said what else it does, that is read by itself.
+    Where it is said what else it does, that is read by itself. What a move that is met threatens
+    is a threat of that move.
     """
+    if is_met := re.search(rf"(?:meets|answers) ({MOVE}), which (threatens {MOVE})", text):
+        then, rest = subject(at.after, is_met[1]), text[is_met.start(2) : is_met.end(2)]
+        return then is not None and threat(then, rest)
     if at.after.is_check():
         return False
     board = at.after.copy()

@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, grades, outcomes, outlook, position
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, is_forced
+from kibitz.comment.claims.claim import Claim, Step, is_forced
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
@@ -21,9 +21,12 @@ from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
     answer_works_too,
+    as_good,
+    as_good_reply,
     falls_anyway,
     falls_too,
     is_guard_of_nothing,
+    is_incidental,
     is_missed,
     is_shared,
     is_spent,
@@ -33,8 +36,9 @@ from kibitz.comment.select.contrast import (
     takes_later,
     telling,
     too_little,
+    was_threatened,
 )
-from kibitz.comment.select.criticism import as_good, is_incidental, wins_more
+from kibitz.comment.select.criticism import wins_more
 from kibitz.comment.select.further import later_in_line, met, with_threat
 from kibitz.comment.select.kinds import brief, is_declined, pays
 from kibitz.comment.select.rank import (
@@ -47,6 +51,7 @@ from kibitz.comment.select.rank import (
 )
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.comment.words.slots import claim_key, claim_slots
+from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
 from tests.comment.looks import seen_by
 from tests.comment.test_proofs import QUIET, SHOT, scene, seen, step, unit, where_legal
@@ -907,3 +912,62 @@ def test_a_minority_attack_is_not_what_a_mistake_allows(has: float, slight: bool
     fen = "1r3rk1/1pqbppbp/p2p1np1/P7/2P5/1P2PB2/1BN2PPP/R2Q1RK1 w - - 4 18"
     made = scene(fen, "Ne1 b5 axb6", seen(0.2, "c2b4"), seen(has, "b7b5"))
     assert ("minority_attack" in too_little(made)) is slight
+
+
+@pytest.mark.parametrize(
+    ("ranks", "move", "old"), [("6Q1/8", "Kh1", True), ("5Q2/8", "Qg3", False)]
+)
+def test_what_could_be_won_before_is_no_new_threat(ranks: str, move: str, old: bool) -> None:
+    """The knight attacks the queen on g3, which stands there or comes there."""
+    made = scene(f"7k/7p/8/8/4n3/{ranks}/6K1 w - - 0 1", f"{move} h6")
+    threat = merit.Threatens(step("e4g3"), unit("Qg3"))
+    assert was_threatened(threat, made) is old
+    assert was_threatened(outlook.Intends(step("e4g3"), ()), made) is old
+    assert not was_threatened(tactic.Promotes(chess.QUEEN), made)
+
+
+@pytest.mark.parametrize(("second", "alike"), [(0.35, True), (0.2, False)])
+def test_what_only_one_of_two_refutations_does_is_no_reason(second: float, alike: bool) -> None:
+    other = seen(second, "g8f8")
+    made = scene(LOOSE_PAWN, "Kf8 Kf1", seen(0.2, "g6e6"), replace(seen(0.4, "e1f1"), other=other))
+    found = as_good_reply(made)
+    assert (found is not None) is alike
+    assert found is None or found.move == other.line[0]
+    assert as_good_reply(replace(made, has=seen(0.4, "e1f1"))) is None
+
+
+@pytest.mark.parametrize(("pieces", "idle"), [("q", True), ("r", False)])
+def test_a_pawn_decides_an_ending_without_queens(pieces: str, idle: bool) -> None:
+    fen = f"4{pieces}1k1/5p2/8/8/8/8/5P2/3{pieces.upper()}2K1 w - - 0 1"
+    made = scene(fen, "Kg2 Kg7", seen(0.3, "g1h1"), seen(0.4, "g8g7"))
+    for claim in (aftermath.Takes(unit("Pf2")), positional.PassedPawn(unit("pf7"))):
+        assert is_too_small(claim, made) is idle
+
+
+def test_the_next_best_move_fails_to_a_mate_in_some_moves() -> None:
+    fen = "6rk/5prp/p2np3/1p4N1/7R/P5PQ/1qP3P1/5R1K b - - 3 31"
+    look = seen(0.99, "h4h7", "g7h7", "h3h7", mate=2)
+    made = scene(fen, "Qxc2 Rf2", replace(seen(0.6, "b2c2"), other=seen(-0.9, "g8e8")), seen(-0.6))
+    there = {chess.E8, chess.H4, chess.H3}
+    known = seen_by(lambda board, _: look if board.piece_map().keys() >= there else seen(-0.6))
+    [claim] = select(replace(made, analysis=known), Memory(), "club", Tone.KEEN).claims
+    assert isinstance(claim, outlook.NextFails)
+    assert claim.why == (merit.MateIn(1),)
+
+
+@pytest.mark.parametrize(("answer", "met"), [("c6d4", False), ("g8f6", True)])
+def test_an_answer_that_takes_what_was_left_meets_nothing(answer: str, met: bool) -> None:
+    """The queen is attacked by the better move; a quiet reply only leaves it to be taken."""
+    fen = "rnb1kbnr/ppppqppp/8/8/2BQP3/8/PPP2PPP/RNB1K1NR b KQkq - 0 4"
+    made = scene(fen, "f6 Nc3", seen(0.0, "b8c6"), seen(0.3, "b1c3"))
+    assert bool(outlook.meets(replace(made, analysis=where_legal(answer, 0.3)))) is met
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [(0, "after which the game is level"), (-1, "after which White is worse"), (-2, "which loses")],
+)
+def test_the_next_best_move_is_named_with_what_it_leads_to(then: int, words: str) -> None:
+    made = scene(QUIET, "Rd2", seen(0.5, "a2d2"), seen(-0.5))
+    text = Speaker("club").predicate(outlook.BeatsNext(Step(made.move, "1.Rc2"), then), made)
+    assert text == f"is better than 1.Rc2, {words}"

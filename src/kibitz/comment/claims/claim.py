@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
 from kibitz.comment.facts import Scene, Unit, played
 
@@ -59,6 +60,27 @@ def is_forced(line: Scene, plies: int) -> bool:
         for ply in range(1, plies, 2)
         for expected in line.analysis.lines(line.boards[ply], LAST_LOOK, PLAYABLE)
     )
+
+
+def is_at_rest(scene: Scene, plies: int) -> bool:
+    """Whether so far into a line the mover loses nothing next, and no exchange is under way."""
+    board, then = scene.calm_boards[plies], scene.course[plies : plies + 2]
+    lost = force.lost_next(board, scene.mover)
+    takes = bool(then) and board.is_capture(then[0])
+    goes_on = takes and len(then) > 1 and played(board, then[0]).is_capture(then[1])
+    return lost < force.LEAST and not goes_on
+
+
+def ends_trade(scene: Scene, gain: int) -> bool:
+    """Whether a move takes back in a trade that the mover began, and that had won as much then."""
+    if not scene.takes_back or len(scene.before.move_stack) < 2:
+        return False
+    earlier = scene.before.copy(stack=2)
+    earlier.pop()
+    own = earlier.pop()
+    won = force.gain(earlier, own)
+    began = own.to_square == scene.landed and earlier.is_capture(own)
+    return began and won is not None and won >= gain
 
 
 def stands(board: chess.Board, *pieces: Unit) -> bool:

@@ -32,7 +32,7 @@ from kibitz.comment.judge import BETTER, WON, Label, label, standing, stands_cle
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
 LATELY = 8  # plies in which a piece that goes back has come
-LONGEST_ANSWER = 5  # plies of a refutation that are named
+LONGEST_ANSWER = 7  # plies of a refutation that are named
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,13 @@ class EnPrise(Claim):
             and captured_by(board, self.reply.move) == self.piece
             and force.loss_on(board, self.piece.square) >= took + least
             and self._costs(scene) >= took + least
+            and not (self.piece.kind == chess.PAWN and self._is_traded(scene))
         )
+
+    def _is_traded(self, scene: Scene) -> bool:
+        """Whether the line takes back there, and the other side does not take once more."""
+        goals = [move.to_square for move in scene.other.course[1:3]] if scene.reply else []
+        return self.piece.square in goals[:1] and self.piece.square not in goals[1:]
 
     def _costs(self, scene: Scene) -> int:
         """Centipawns that it costs once the side that lost it has won back what it can."""
@@ -107,6 +113,8 @@ class Overlooks(Claim):
         threat = threat_of(scene, self.reply.move)
         if threat is None or scene.reply != self.reply.move or scene.after.is_check():
             return False
+        if scene.after.gives_check(self.reply.move) > threat.before.gives_check(self.reply.move):
+            return False  # which is more than was threatened
         gain = force.gain(threat.before, self.reply.move)
         now = force.gain(scene.after, self.reply.move)
         both = all(reason.proved(threat) and reason.proved(scene.other) for reason in self.why)
@@ -261,9 +269,11 @@ class Prevents(Claim):
     def proved(self, scene: Scene) -> bool:
         """The reply was possible if the mover had passed, and is not after the better move.
 
-        That the piece is taken which makes it goes without saying.
+        That the piece is taken which makes it, or its square, goes without saying.
         """
         if scene.captured is not None and scene.captured.square == self.reply.move.from_square:
+            return False
+        if scene.landed == self.reply.move.to_square:
             return False
         board = passed(scene.before)
         possible = board is not None and self.reply.move in board.legal_moves
@@ -397,8 +407,15 @@ def answer_line(scene: Scene) -> str:
         for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
         if all(balance(board, other) > had for board in boards[number : number + 2])
     )
-    moves = (scene.other.move, *scene.other.follow)[: max(3, next(lasting, 3))]
-    return scene.after.variation_san(moves).replace(". ", ".")
+    moves, plies = (scene.other.move, *scene.other.follow), max(3, next(lasting, 3))
+    while plies < len(moves) and _takes_back(boards[plies - 1], *moves[plies - 1 : plies + 1]):
+        plies += 1
+    return scene.after.variation_san(moves[:plies]).replace(". ", ".")
+
+
+def _takes_back(board: chess.Board, move: chess.Move, answer: chess.Move) -> bool:
+    """Whether a move captures and the answer takes back."""
+    return board.is_capture(move) and answer.to_square == move.to_square
 
 
 def line_to(scene: Scene, plies: int) -> str:

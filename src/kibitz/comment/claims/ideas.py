@@ -54,7 +54,7 @@ def dominates(scene: Scene) -> Iterator[Feature]:
             continue
         if scene.after.attackers_mask(scene.mover, target.square):
             continue
-        if _is_dominated(scene.after, target) and not (rest and _is_dominated(rest, target)):
+        if _is_dominated(scene.after, target) and not (rest and not _can_step(rest, target)):
             yield Feature(dominates, scene.mover, (target,))
 
 
@@ -62,6 +62,12 @@ def _is_dominated(board: chess.Board, piece: Unit) -> bool:
     """Whether a piece of the side to move has moves, and loses by each of them."""
     moves = list(board.generate_legal_moves(from_mask=chess.BB_SQUARES[piece.square]))
     return len(moves) > 1 and all(_loses(board, move) for move in moves)
+
+
+def _can_step(board: chess.Board, piece: Unit) -> bool:
+    """Whether a piece of the side to move can go to a free square without being lost there."""
+    moves = board.generate_legal_moves(chess.BB_SQUARES[piece.square], ~board.occupied)
+    return not all(_loses(board, move) for move in moves)
 
 
 def _loses(board: chess.Board, move: chess.Move) -> bool:

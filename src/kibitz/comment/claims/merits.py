@@ -21,6 +21,7 @@ from kibitz.comment.claims.claim import (
     Step,
     Weights,
     as_minor,
+    ends_trade,
     gone,
     is_plain,
     listed,
@@ -62,7 +63,7 @@ class Wins(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The search of material finds the gain, and its line has these pieces."""
-        if not is_borne_out(scene):
+        if ends_trade(scene, gain_of(scene)) or not is_borne_out(scene):
             return False
         if not self.won:
             return gain_of(scene) >= LEAST_THREAT
@@ -150,9 +151,13 @@ def is_borne_out(scene: Scene, most: int = WORTH[chess.KING]) -> bool:
     before = balance(scene.start, scene.mover)
     gain = gain_of(scene)
     least = min(most, max(1, gain // 100 - 1))
-    return gain > 0 and all(
-        balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
-    )
+    ends = far_boards(scene)[-2:]
+    return gain > 0 and all(balance(board, scene.mover) >= before + least for board in ends)
+
+
+def far_boards(scene: Scene) -> tuple[chess.Board, ...]:
+    """The positions of the line, and where something hangs at its end, those after it."""
+    return scene.boards if force.is_calm(scene.boards[-1]) else scene.course_boards
 
 
 def expected_again(scene: Scene) -> Scene | None:

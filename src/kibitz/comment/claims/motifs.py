@@ -255,15 +255,22 @@ def _traps(scene: Scene) -> Iterator[Claim]:
     for piece in units(board, not scene.mover):
         if WORTH[piece.kind] < WORTH[chess.KNIGHT] or piece.kind == chess.KING:
             continue
-        falls = piece.square
-        if scene.reply and scene.reply.from_square == falls:
-            falls = scene.reply.to_square
-        if scene.next is None or scene.next.to_square != falls:
-            continue
-        if is_trapped(board, piece.square) and not (
-            not scene.before.is_check() and is_trapped(passed, piece.square)
+        if (
+            is_trapped(board, piece.square)
+            and not (not scene.before.is_check() and is_trapped(passed, piece.square))
+            and _falls(scene, piece)
         ):
             yield Traps(piece)
+
+
+def _falls(scene: Scene, piece: Unit) -> bool:
+    """Whether a piece is taken in the expected course, wherever it has gone until then."""
+    square = piece.square
+    for board, move in zip(scene.course_boards[1:], scene.course[1:], strict=False):
+        if board.turn == scene.mover and move.to_square == square:
+            return True
+        square = move.to_square if move.from_square == square else square
+    return False
 
 
 def _loose_captures(scene: Scene) -> Iterator[Claim]:
@@ -358,7 +365,7 @@ def _wins_back(scene: Scene) -> bool:
     if len(scene.follow) < merit.LONG_ENOUGH:
         return scene.has is None
     least = balance(scene.before, scene.mover) + PAYS
-    return all(balance(board, scene.mover) >= least for board in scene.boards[-2:])
+    return all(balance(board, scene.mover) >= least for board in merit.far_boards(scene)[-2:])
 
 
 def pays_off(claim: Claim, scene: Scene) -> bool:

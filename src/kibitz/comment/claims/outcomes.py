@@ -20,6 +20,7 @@ from kibitz.comment.claims.claim import (
     Weights,
     as_minor,
     gone,
+    is_at_rest,
     is_forced,
     is_plain,
     listed,
@@ -150,7 +151,7 @@ def outcome(scene: Scene) -> list[ComesOut]:
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
         return []  # of one who is ahead nothing is won back
-    rests = [force.lost_next(board, white) < force.LEAST for board in boards[: FAR + 2]]
+    rests = [is_at_rest(scene, at) for at in range(len(boards[: FAR + 2]))]
     end = next((at for at in range(end, len(rests)) if rests[at] and gains[at] >= gain), 0)
     if not end:
         return []  # it would end where it is taken back
@@ -158,16 +159,15 @@ def outcome(scene: Scene) -> list[ComesOut]:
     theirs, own = (gone(base, boards[end], side) for side in (not white, white))
     if theirs is not None and own is not None:
         won, lost = without_trade(listed(theirs - own), listed(own - theirs))
-        worth = worth_of(won, lost)
         moves = [*zip(boards[:plies], scene.course, strict=False)]
         taken = {piece for piece in (captured_by(*each) for each in moves[::2]) if piece}
         came = {move.to_square for board, move in moves[1::2] if captured_by(board, move)}
         there = (piece.square in came or stands(scene.before, piece) for piece in taken)
         if {*won} == {chess.PAWN} and not any(there):
             return []  # it goes to where it is taken, and takes nothing there
-        seen = set(won) <= {piece.kind for piece in taken}
         given = None if scene.takes_back else scene.last_took  # before the move, not in the line
-        if seen and is_plain(won, lost) and given not in lost and worth == 100 * gain:
+        fits = set(won) <= {piece.kind for piece in taken} and is_plain(won, lost)
+        if fits and given not in lost and worth_of(won, lost) == 100 * gain:
             return [ComesOut(won, lost, line, back)]
     return [ComesOut((), (), line, back)] if gain >= LEAST_UNNAMED else []
 

@@ -13,7 +13,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Judged, Step, passed, step
+from kibitz.comment.claims.claim import Claim, Step, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -138,18 +138,33 @@ class Names(Claim):
 
 
 @dataclass(frozen=True)
-class BeatsNext(Judged):
-    """The best move, and the one that comes next to it."""
+class BeatsNext(Claim):
+    """The best move, and how the game would stand after the one that comes next to it."""
 
     step: Step
+    then: int  # for the mover, see judge.standing
 
     def proved(self, scene: Scene) -> bool:
-        """The search has them first and second, and well apart."""
-        had = scene.had
-        if had is None or had.other is None or not had.other.line:
+        """The search has them first and second, well apart, and a long look after each agrees."""
+        other, best = next_best(scene), scene.deeper.had
+        if other is None or other.has is None or scene.had is None or best is None:
             return False
-        first = had.line[:1] == (scene.move,) and had.other.line[0] == self.step.move
-        return first and had.value >= had.other.value + MUCH_WORSE
+        second, values = -other.has.value, (scene.had.value, best.value)
+        return (
+            beats_next(scene, self.step.move)
+            and stands_clear(second)
+            and standing(second) == self.then < min(map(standing, values))
+            and all(value >= second + MUCH_WORSE for value in values)
+        )
+
+
+def beats_next(scene: Scene, move: chess.Move) -> bool:
+    """Whether the move made was seen as the best one, well before another as the second best."""
+    had = scene.had
+    if had is None or had.other is None or not had.other.line:
+        return False
+    first = had.line[:1] == (scene.move,) and had.other.line[0] == move
+    return first and had.value >= had.other.value + MUCH_WORSE
 
 
 @dataclass(frozen=True)
@@ -162,12 +177,13 @@ class NextFails(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """A long look after the next best move has the answer, and is worse for the mover."""
-        other, beats = next_best(scene), BeatsNext(self.step)
+        other = next_best(scene)
         if other is None or other.has is None or other.reply != self.reply.move:
             return False
         best = scene.analysis.deeper(scene.after, LAST_LOOK)
         worse = best is not None and other.has.value >= best.value + MUCH_WORSE
-        return worse and beats.proved(scene) and all(why.proved(other.other) for why in self.why)
+        beats = worse and beats_next(scene, self.step.move)
+        return beats and all(why.proved(other.other) for why in self.why)
 
 
 def next_best(scene: Scene) -> Scene | None:
@@ -289,8 +305,6 @@ def _outlooks(scene: Scene) -> Iterator[Claim]:
         if score is not None:
             yield Scored(score)
     yield Continues(expected_line(scene))
-    if scene.had is not None and scene.had.other is not None and scene.had.other.line:
-        yield BeatsNext(step(scene.before, scene.had.other.line[0]))
 
 
 # --- what meets the refutation --------------------------------------------------------------------
@@ -336,11 +350,22 @@ def meets(scene: Scene) -> list[Meets]:
     claim = Meets(reply, answer, "" if taken else _mate_threatened(scene.instead, scene.reply))
     if claim.answer.move == scene.other.reply:
         return []  # as it is after the bad move
+    if not is_forcing(board, scene.reply) and _hits(scene.instead, answer.move):
+        return []  # the reply only leaves to be taken what the better move attacks
     own = claim.answer.move not in bad.legal_moves or (
         (force.gain(then, claim.answer.move) or 0) >= force.LEAST
         and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
     )
     return [claim] if own and claim.proved(scene.instead) else []
+
+
+def _hits(scene: Scene, take: chess.Move) -> bool:
+    """Whether a move attacks what is taken by another, which was not to be won before."""
+    idle = passed(scene.after)
+    if idle is None or take not in idle.legal_moves or not idle.is_capture(take):
+        return False
+    gain, had = force.gain(idle, take), force.gain(scene.before)
+    return gain is not None and had is not None and gain >= max(had, 0) + force.LEAST
 
 
 def _mate_threatened(scene: Scene, reply: chess.Move) -> str:

@@ -76,7 +76,18 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     holds = value >= (-LIMITS[-1][0] if best else max(-LIMITS[-1][0], last.had.value - CLOSE))
     keeps = offer.aim == "castling" and not _costs_castling(last, offer.piece.square)
     given = offer.aim in MATING or _is_given(last.after, offer)
+    if _is_rook_for_rook(scene, offer):
+        return None
     return offer if offer.aim and holds and given and not keeps else None
+
+
+def _is_rook_for_rook(scene: Scene, offer: GivesUp) -> bool:
+    """Whether a rook is lost for a minor piece that neither takes it nor was taken."""
+    took = scene.captured.kind if scene.captured is not None else 0
+    if offer.lost != (chess.ROOK,) or not {*offer.won} & {*MINOR} or took in MINOR:
+        return False
+    takers = scene.after.attackers(not scene.mover, offer.piece.square)
+    return not any(scene.after.piece_type_at(taker) in MINOR for taker in takers)
 
 
 def _is_given(board: chess.Board, offer: GivesUp) -> bool:

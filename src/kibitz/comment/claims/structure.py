@@ -10,6 +10,7 @@ from kibitz.comment import force
 from kibitz.comment.claims.claim import Weights, passed
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
+    RECENT,
     SLIDERS,
     Scene,
     Unit,
@@ -39,9 +40,13 @@ def strikes(scene: Scene) -> Iterator[Feature]:
 
 def connected_passed(scene: Scene) -> Iterator[Feature]:
     """Two passed pawns on files next to each other, of which one is new."""
-    for board in (scene.before, *scene.boards[2:4]):
-        if len(_passed_pairs(board, scene.mover)) != (board is not scene.before):
-            return
+    earlier = scene.before.copy(stack=RECENT)
+    while not _passed_pairs(earlier, scene.mover) and earlier.move_stack:
+        earlier.pop()
+    if _passed_pairs(earlier, scene.mover):
+        return
+    if any(len(_passed_pairs(board, scene.mover)) != 1 for board in scene.boards[2:4]):
+        return
     pairs = _passed_pairs(scene.after, scene.mover)
     if len(pairs) == 1:
         yield Feature(connected_passed, scene.mover, pairs[0])
@@ -110,26 +115,29 @@ def _hanging(board: chess.Board, white: bool) -> tuple[Unit, ...]:
 def bad_bishop(scene: Scene) -> Iterator[Feature]:
     """A side's only bishop has three own pawns on its colour that enemy pawns block."""
     for white in (True, False):
-        bad, count = fixed_pawns(scene.after, white)
-        if bad and count > fixed_pawns(scene.before, white)[1] < 3 and not scene.captured:
-            yield Feature(bad_bishop, white, (bad,), counts=(count,))
+        bad, fixed = fixed_pawns(scene.after, white)
+        had = fixed_pawns(scene.before, white)[1]
+        if not bad or len(fixed) <= len(had) or len(had) >= 3 or scene.captured:
+            continue
+        if any(square & 7 not in (0, 7) for square in fixed - had):
+            yield Feature(bad_bishop, white, (bad,), counts=(len(fixed),))
 
 
-def fixed_pawns(board: chess.Board, white: bool) -> tuple[Unit | None, int]:
-    """A side's bad bishop, and how many of its pawns are fixed on the bishop's colour."""
+def fixed_pawns(board: chess.Board, white: bool) -> tuple[Unit | None, set[int]]:
+    """A side's bad bishop, and the squares of its pawns that are fixed on the bishop's colour."""
     bishops = list(board.pieces(chess.BISHOP, white))
     if len(bishops) != 1:
-        return None, 0
+        return None, set()
     light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[bishops[0]])
     shade = chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES
     theirs, way = board.pieces_mask(chess.PAWN, not white), 8 if white else -8
-    fixed = [
+    fixed = {
         square
         for square in board.pieces(chess.PAWN, white) & shade
         if theirs & chess.BB_SQUARES[square + way]
-    ]
+    }
     enough = len(fixed) >= 3 and any(square & 7 in (3, 4) for square in fixed)
-    return (unit(board, bishops[0]) if enough else None), len(fixed)
+    return (unit(board, bishops[0]) if enough else None), fixed
 
 
 def opens_file(scene: Scene) -> Iterator[Feature]:
@@ -145,14 +153,14 @@ def opens_file(scene: Scene) -> Iterator[Feature]:
 
 
 def escape_square(scene: Scene) -> Iterator[Feature]:
-    """A pawn moves up before a king that had no free square in front of it."""
+    """A pawn at the edge moves up before a king that had no free square in front of it."""
     king = scene.after.king(scene.mover)
     if scene.piece.kind != chess.PAWN or king is None or scene.captured or scene.before.is_check():
         return
     heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[not scene.mover]
     square = scene.move.from_square
     at_home = king >> 3 == (0 if scene.mover else 7) and king & 7 not in (3, 4)
-    near = chess.BB_KING_ATTACKS[king] & chess.BB_SQUARES[square]
+    near = chess.BB_KING_ATTACKS[king] & chess.BB_SQUARES[square] & ~MIDDLE_FILES
     if not (heavy and at_home and near and phase(scene.after) != "opening"):
         return
     front = chess.BB_KING_ATTACKS[king] & chess.BB_RANKS[square >> 3]
@@ -181,6 +189,8 @@ PAWN_FINDERS: dict[Finder, Weights] = {
 
 
 NEAR_KING = 3  # pieces that attack squares beside a king from which on that is worth words
+BEGINNING = 20  # moves
+MIDDLE_FILES = chess.BB_FILE_C | chess.BB_FILE_D | chess.BB_FILE_E | chess.BB_FILE_F
 LONG_DIAGONALS = {True: (chess.B2, chess.G2), False: (chess.B7, chess.G7)}
 
 
@@ -369,6 +379,8 @@ def fianchetto(scene: Scene) -> Iterator[Feature]:
     """A bishop goes from the back rank to one of the long diagonals, to its second rank."""
     by, home = scene.piece, 0 if scene.mover else 7
     if by.kind != chess.BISHOP or by.square not in LONG_DIAGONALS[scene.mover]:
+        return
+    if scene.before.fullmove_number > BEGINNING:
         return
     if scene.move.from_square >> 3 == home and not scene.before.chess960 and _is_quiet(scene):
         yield Feature(fianchetto, scene.mover, (by,))

@@ -23,6 +23,7 @@ from kibitz.comment.facts import (
     mate_pattern,
     pinner_of,
 )
+from kibitz.comment.judge import SURPRISE
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,12 @@ class DoubleCheck(Claim):
         return two and stands(scene.after, self.first, self.second)
 
 
+def _has_to_be(scene: Scene) -> bool:
+    """Whether the reply is better than all others, by what was seen after the move."""
+    seen = scene.has
+    return seen is None or seen.second is None or seen.value - seen.second >= SURPRISE
+
+
 @dataclass(frozen=True)
 class Deflects(Claim):
     """The reply takes a guard away from what it guards."""
@@ -202,6 +209,8 @@ class Deflects(Claim):
             return False
         before, after = scene.boards[1], scene.boards[2]
         target = captured_by(after, scene.next)
+        if not self.was_taken and not _has_to_be(scene):
+            return False
         return (
             stands(before, self.guard)
             and scene.next.to_square == self.square
@@ -413,8 +422,9 @@ class Promotes(Claim):
     kind: int
 
     def proved(self, scene: Scene) -> bool:
-        """The move says so."""
-        return scene.move.promotion == self.kind
+        """The move says so, and the new piece is not taken at once."""
+        stays = scene.reply is None or scene.reply.to_square != scene.landed
+        return scene.move.promotion == self.kind and stays
 
 
 @dataclass(frozen=True)

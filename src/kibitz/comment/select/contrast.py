@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import AS_GOOD
 from kibitz.comment.claims import aftermath, cover, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -29,11 +31,14 @@ from kibitz.comment.facts import (
 )
 from kibitz.comment.judge import BETTER, LEAST_OF, Label
 from kibitz.comment.select.kinds import (
+    DEFENDS,
     FAINT,
     FORCING,
+    HITS,
     ONE_PAWN,
     PLACES,
     SLIGHT,
+    is_by_product,
     is_hard,
     is_of_a_pawn,
     is_of_one_pawn,
@@ -45,6 +50,34 @@ from kibitz.comment.select.rank import kind_of
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 SOON = 4  # plies, the move itself included
 PIECE = 0.5  # winning chances, which no pawn costs
+
+
+def as_good(scene: Scene) -> Scene | None:
+    """Another move than the one made that a long look finds as good as the best one."""
+    had = scene.had
+    if had is None or had.other is None or had.value - had.other.value > AS_GOOD:
+        return None
+    other = outlook.next_best(scene.instead)
+    if other is None or other.has is None or other.move == scene.move:
+        return None
+    return other if had.value + other.has.value <= AS_GOOD else None
+
+
+def as_good_reply(scene: Scene) -> Scene | None:
+    """Another refutation of a bad move that was seen to be as good as the first."""
+    has = scene.has
+    if has is None or has.other is None or not has.other.line:
+        return None
+    if has.value - has.other.value > AS_GOOD:
+        return None
+    return replace(scene.other, move=has.other.line[0], follow=has.other.line[1:], has=None)
+
+
+def is_incidental(claim: Claim, other: Scene | None) -> bool:
+    """Whether a move does something slight that another as good one does not do."""
+    slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
+    slight = slight or isinstance(claim, outlook.Intends)
+    return slight and other is not None and not claim.proved(other)
 
 
 def consequences(scene: Scene) -> Iterator[Claim]:
@@ -345,6 +378,18 @@ def _aim_of(claim: Claim, line: Scene) -> Unit | None:
     return None
 
 
+def was_threatened(claim: Claim, scene: Scene) -> bool:
+    """Whether what the refutation threatens to take could be won before the bad move, too."""
+    if not isinstance(claim, (merit.Threatens, outlook.Intends)):
+        return False
+    take, target = claim.step.move, _aim_of(claim, scene.other)
+    idle = passed(scene.before)
+    if idle is None or target is None or take not in idle.legal_moves:
+        return False
+    gain = force.gain(idle, take)
+    return captured_by(idle, take) == target and gain is not None and gain >= force.LEAST
+
+
 def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:
     """Whether the better move guards what the refutation of the one made does not take."""
     match claim:
@@ -366,9 +411,11 @@ def falls_anyway(claim: Claim, scene: Scene) -> bool:
 
 def is_too_small(claim: Claim, scene: Scene) -> bool:
     """Whether it is of a pawn, and the move costs more than any pawn."""
-    if phase(scene.before) == "endgame" or not costs_much(scene, PIECE):
+    pawns_decide = phase(scene.before) == "endgame" and not scene.before.queens
+    if pawns_decide or not costs_much(scene, PIECE):
         return False
-    return is_of_one_pawn(claim) or is_of_a_pawn(claim)
+    passed_pawn = kind_of(claim) in ("PassedPawn", "LeavesPassed")
+    return is_of_one_pawn(claim) or is_of_a_pawn(claim) or passed_pawn
 
 
 def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
@@ -391,6 +438,7 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         claim
         for claim in aftermath.grabbed(line)
         if claim.target.worth > most and (answer is None or answer.captured != claim.target)
+        if not is_too_small(claim, scene)
     ]
     if line is scene.instead:
         takes = [claim for claim in takes if _stays_won(line, claim.target)]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
@@ -19,6 +19,8 @@ from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
+    as_good,
+    as_good_reply,
     comes_too,
     consequences,
     costs_much,
@@ -27,6 +29,7 @@ from kibitz.comment.select.contrast import (
     falls_too,
     is_ahead_soon,
     is_guard_of_nothing,
+    is_incidental,
     is_missed,
     is_shared,
     is_spent,
@@ -38,6 +41,7 @@ from kibitz.comment.select.contrast import (
     takes_later,
     telling,
     too_little,
+    was_threatened,
     wins_by,
 )
 from kibitz.comment.select.further import (
@@ -51,11 +55,9 @@ from kibitz.comment.select.further import (
 from kibitz.comment.select.kinds import (
     CHASES,
     DEFENDS,
-    FAINT,
     GAINS,
     HITS,
     SAVES,
-    SLIGHT,
     SOLID,
     any_solid,
     are_explained,
@@ -146,23 +148,6 @@ def _told(
         kind = fault.Better if told else Claim
         causes, lines = on_the_board(scene, causes, lines, level, kind)
     return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
-
-
-def as_good(scene: Scene) -> Scene | None:
-    """Another move than the one made that a long look finds as good as the best one."""
-    had = scene.had
-    if had is None or had.other is None or had.value - had.other.value > AS_GOOD:
-        return None
-    other = outlook.next_best(scene.instead)
-    if other is None or other.has is None or other.move == scene.move:
-        return None
-    return other if had.value + other.has.value <= AS_GOOD else None
-
-
-def is_incidental(claim: Claim, other: Scene | None) -> bool:
-    """Whether the better move does something slight that another as good one does not do."""
-    slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
-    return slight and other is not None and not claim.proved(other)
 
 
 def _its_own(line: Claim, scene: Scene) -> Claim:
@@ -268,10 +253,12 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
         theirs += same_reply(scene)
         same = CHASES if scene.instead.reply == scene.reply else ()
+        alike = as_good_reply(scene)
         claims = [
             claim
             for claim in claims
-            if not falls_anyway(claim, scene)
+            if not (falls_anyway(claim, scene) or was_threatened(claim, scene))
+            if not is_incidental(claim, alike)
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
@@ -339,8 +326,9 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     if scene.reply:
         prevents = fault.Prevents(step(scene.after, scene.reply))
         parried = any(parries(claim, prevents.reply) for claim in better)
-        if not parried and prevents.proved(instead):
-            mates = scene.other.after.is_checkmate()
+        mates = scene.other.after.is_checkmate()
+        told = bool(reply) or mates or scene.other.captured is not None  # what it is bad for
+        if not parried and told and prevents.proved(instead):
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
         elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):
             better = [*guards, *(claim for claim in better if kind_of(claim) not in DEFENDS)][:most]

@@ -31,6 +31,7 @@ from kibitz.comment.select.contrast import (
     moves_of,
     same_reply,
     taken,
+    was_threatened,
 )
 from kibitz.comment.select.kinds import (
     FAINT,
@@ -41,6 +42,7 @@ from kibitz.comment.select.kinds import (
     breaks,
     is_by_product,
     is_of_a_pawn,
+    is_of_one_pawn,
     is_strong,
     pays,
 )
@@ -68,6 +70,7 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
         return []
     gains = [*consequences(idea)]
     why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
+    why = [claim for claim in why if not (is_of_one_pawn(claim) and vars(claim).get("main"))]
     if idea.captured is not None and idea.captured.kind != chess.PAWN:
         loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
         why = [loose] if loose.proved(idea) else why
@@ -91,6 +94,7 @@ def intended(
         theirs += [] if best is None or not scene.instead.reply else [scene.instead.other]
         allows = fault.Allows(causes[0].reply, why)
         idle = bool(why) and (is_there_too(why[0], theirs) or is_spent(why[0], scene.other))
+        idle = idle or (bool(why) and was_threatened(why[0], scene))
         if why and not idle and allows.proved(scene):
             return [allows, *causes[1:]], lines
     if best is not None and all(kind_of(claim) in HITS for claim in best.why):
@@ -133,7 +137,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
         for claim in reasons(scene, level, 3) if number else ():
             slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
             strikes = breaks(claim) and (number == 1 or _is_quiet(line, 2 * number))
-            if slight and not strikes:
+            if (slight and not strikes) or is_spent(claim, scene):
                 continue
             new = not any(claim.proved(move) for move in theirs)
             plan = is_lasting(claim) and not (is_strong(claim) or strikes)
@@ -237,7 +241,8 @@ def _found_on_the_board(
         yield fault.Better(best.step, (*kept,))
     if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
-    yield from fault.went_back(scene)
+    if mark_of(scene) is not Label.BLUNDER:
+        yield from fault.went_back(scene)
     for plies in (0, 2):
         if answer and (line := scene.other.ahead(plies)) and (why := _hits(line, level, theirs)):
             if plies and (is_of_a_pawn(why[0]) or not is_forced(scene.other, plies)):

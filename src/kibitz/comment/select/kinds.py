@@ -82,7 +82,8 @@ def is_of_one_pawn(claim: Claim) -> bool:
     """Whether a claim is that a pawn is won."""
     if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut)):
         return claim.won == (chess.PAWN,)
-    return isinstance(claim, aftermath.PicksUp) and claim.target.kind == chess.PAWN
+    taken = claim.target if isinstance(claim, (aftermath.PicksUp, aftermath.Takes)) else None
+    return taken is not None and taken.kind == chess.PAWN
 
 
 def is_of_a_pawn(claim: Claim) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from kibitz.comment import force
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outlook
+from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.features import Feature
@@ -109,7 +111,9 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     if other is None or not other.reply:
         return []
     gains = [*consequences(other.other)]
-    why = [claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)]
+    why = _mating(other) or [
+        claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)
+    ]
     steps = (step(scene.before, other.move), step(other.after, other.reply))
     fails = outlook.NextFails(*steps, tuple(why))
     return (
@@ -117,15 +121,22 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     )
 
 
-def _beats_next(scene: Scene) -> list[Claim]:
-    """That the best move is better than the next one, where it is so by much."""
-    had = scene.had
-    if had is None or had.other is None or not had.other.line:
+def _mating(scene: Scene) -> list[Claim]:
+    """The mate in some moves that the reply to a move leads to."""
+    mate = scene.has.mate if scene.has is not None else None
+    if mate is None or not 1 < mate <= force.LONGEST_MATE:
         return []
-    if scene.captured is not None:
-        return []  # what it takes is plain to see
-    beats = outlook.BeatsNext(step(scene.before, had.other.line[0]))
-    return [beats] if had.value - had.other.value >= CLEARLY and beats.proved(scene) else []
+    return [claim for claim in [merit.MateIn(mate - 1)] if claim.proved(scene.other)]
+
+
+def _beats_next(scene: Scene) -> list[Claim]:
+    """How the game would stand after the next best move, where that is much worse."""
+    other = outlook.next_best(scene)
+    if scene.captured is not None or other is None or other.has is None:
+        return []  # what is taken is plain to see
+    then = standing(-other.has.value)
+    beats = outlook.BeatsNext(step(scene.before, other.move), then)
+    return [beats] if then <= 0 and beats.proved(scene) else []
 
 
 def _keeps(scene: Scene) -> list[Claim]:
@@ -173,4 +184,3 @@ QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, 
 KEPT = (2, 1, 0)  # standings that a good move keeps
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced
-CLEARLY = 0.1  # winning chances by which the best move beats the next one

@@ -95,6 +95,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".hard"
         case outlook.Meets():
             name += ".mate" if claim.mate else ".off" if _takes_what_comes(claim, scene) else ""
+        case outlook.BeatsNext():
+            name += f".{claim.then}"
         case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
             name += f".{has}"
         case outlook.Marked():
