@@ -389,6 +389,9 @@ SENTENCES: list[tuple[str, str, Callable[[Tale, str], bool]]] = [
 ]
 
 
+JUMP = re.compile(rf"({MOVE}) \((\S+ to \S+)\)")
+
+
 def story_statements(game: chess.pgn.Game) -> Iterator[tuple[str, bool, str, Turn | None]]:
     """The kind, whether it is true by plain rules, and the text of what a story says.
 
@@ -401,6 +404,12 @@ def story_statements(game: chess.pgn.Game) -> Iterator[tuple[str, bool, str, Tur
         found = next(((k, rule) for k, form, rule in SENTENCES if re.search(form, text)), None)
         if found is not None and not re.search(MOVE, text):
             yield found[0], found[1](tale, text), sentence, None
+            continue
+        if text.startswith("Turning points were"):
+            for name, scores in JUMP.findall(text):
+                last = tale.moves.index(name) if name in tale.moves else 0
+                turn = Turn(tale, last, f"the score from {scores}")
+                yield "story turn", name in tale.moves and turned(turn), sentence, turn
             continue
         names = re.findall(MOVE, text)
         if "would have" in text and names:

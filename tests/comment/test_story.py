@@ -103,6 +103,18 @@ def test_a_story_does_not_play_down_what_is_marked(
         assert not_told not in text
 
 
+def test_turning_points_that_are_only_scores_are_one_sentence() -> None:
+    swings = [0.76, 3.08, -1.18, 2.77, 2.77]
+    text = story([*LEVEL, *swings])
+    listed = (
+        "Turning points were 13...Qd7 (+0.76 to +3.08), 14.Qd1 (+3.08 to \N{MINUS SIGN}1.18)"
+        " and 14...Qd8 (\N{MINUS SIGN}1.18 to +2.77)."
+    )
+    assert listed in text
+    assert "the score" not in text
+    assert "Turning points" not in story([*LEVEL, *swings[:3], -1.18])
+
+
 STALEMATE = (  # Loyd's
     "1. e3 a5 2. Qh5 Ra6 3. Qxa5 h5 4. h4 Rah6 5. Qxc7 f6 6. Qxd7+ Kf7 7. Qxb7 Qd3 8. Qxb8 Qh7"
     " 9. Qxc8 Kg6 10. Qe6"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import chess
@@ -58,6 +58,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
 }
 LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
+LISTED = 3  # turning points in a row that are only scores, from which on one sentence has them
 TURNS = 6  # turning points that a story tells, at most
 NEARLY = 0.7  # share of the greatest loss that makes an earlier mistake the decisive one
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
@@ -121,30 +122,73 @@ def story_of(
     better = [value > 0 for value in figures.values if standing(value)]
     if (swings := sum(had != has for had, has in pairwise(better))) >= SWINGS:
         texts.append(teller.say("swings", count=str(swings)))
-    final = standing(figures.values[-1])
+    forms = dict[int, str]()
     for ply in sorted({*points, *([] if edge is None else [edge])}):
-        move = language.notation(step(boards[ply], nodes[ply].move).text)
         clear = ply == decides or _is_clear(ply, boards, figures)
         form = "decided" if ply == decides else "" if clear else _unclear(ply, turns, figures)
         if ply not in points:
             form = "edge.bad" if figures.labels[ply] in BAD else "edge"
-        texts.append(_turn(ply, move, boards[ply].turn, figures, comments[ply], form, teller))
+        forms[ply] = form
+    moves = {ply: language.notation(step(boards[ply], nodes[ply].move).text) for ply in forms}
+    texts += _told(forms, moves, boards, figures, comments, teller)
     if points or len(nodes) >= CALM:
-        drawn = tree.headers.get("Result") == "1/2-1/2"
-        last = standing(figures.values[points[-1] + 1 if points else 0])
-        if final and not drawn and last * final <= 0:
-            kind = "regained" if points else "gradual"
-            slow = not _errs(figures.labels[points[-1] + 1 :] if points else figures.labels)
-            kind += ".slowly" if points and slow else ""
-            if points or slow:
-                texts.append(teller.say(kind, winner=language.sides[final > 0]))
-        elif not final and not turns and not _errs(figures.labels):
-            texts.append(teller.say("still"))
+        texts.append(_afterwards(tree, figures, points, bool(turns), teller))
     texts.append(_ending(tree, boards, figures, teller))
     texts.append(_accuracies(tree, figures, teller))
     for tell in (_counts, partial(_habit, comments)):
         texts += [text for side in (True, False) if (text := tell(nodes, figures, side, teller))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _afterwards(
+    tree: chess.pgn.Game, figures: Figures, points: Sequence[int], turned: bool, teller: Teller
+) -> str:
+    """Who took over after the last turning point, or that nobody did."""
+    final, drawn = standing(figures.values[-1]), tree.headers.get("Result") == "1/2-1/2"
+    last = standing(figures.values[points[-1] + 1 if points else 0])
+    if final and not drawn and last * final <= 0:
+        kind = "regained" if points else "gradual"
+        slow = not _errs(figures.labels[points[-1] + 1 :] if points else figures.labels)
+        kind += ".slowly" if points and slow else ""
+        return teller.say(kind, winner=teller.language.sides[final > 0]) if points or slow else ""
+    level = not final and not turned and not _errs(figures.labels)
+    return teller.say("still") if level else ""
+
+
+def _told(
+    forms: Mapping[int, str],
+    moves: Mapping[int, str],
+    boards: Sequence[chess.Board],
+    figures: Figures,
+    comments: Sequence[Comment | Selection],
+    teller: Teller,
+) -> list[str]:
+    """What is told of turning points, in their order; several that are only scores in one."""
+    texts = []
+    for swung, run in groupby(forms, lambda ply: _is_score(forms[ply], comments[ply], teller)):
+        plies = [*run]
+        if swung and len(plies) >= LISTED:
+            jumps = [
+                teller.say("jump", move=moves[ply], **_scores(ply, figures, teller))
+                for ply in plies
+            ]
+            texts.append(teller.say("jumps", jumps=teller.language.joined(jumps)))
+            continue
+        for ply in plies:
+            side, form = boards[ply].turn, forms[ply]
+            texts.append(_turn(ply, moves[ply], side, figures, comments[ply], form, teller))
+    return texts
+
+
+def _is_score(form: str, comment: Comment | Selection, teller: Teller) -> bool:
+    """Whether a turning point is told by the scores before and after it alone."""
+    return form == "swing" and not _because(comment, teller)
+
+
+def _scores(ply: int, figures: Figures, teller: Teller) -> dict[str, str]:
+    """The scores before and after a move, as text."""
+    scores = (score_of(value).amount for value in figures.values[ply : ply + 2])
+    return dict(zip(("from", "to"), map(teller.language.score, scores), strict=True))
 
 
 def _errs(labels: Iterable[Label]) -> bool:
@@ -257,8 +301,7 @@ def _turn(
     if form == "edge":
         names["side"] = language.sides[figures.values[-1] > 0]
     if key == "swing":
-        scores = (score_of(value).amount for value in figures.values[ply : ply + 2])
-        names |= dict(zip(("from", "to"), map(language.score, scores), strict=True))
+        names |= _scores(ply, figures, teller)
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (

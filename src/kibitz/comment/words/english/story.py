@@ -59,6 +59,8 @@ STORY: dict[str, tuple[str, ...]] = {
         "{move}{why} took the score from {from} to {to}.",
         "With {move}{why} the score went from {from} to {to}.",
     ),
+    "jumps": ("Turning points were {jumps}.",),
+    "jump": ("{move} ({from} to {to})",),
     "decided": ("The decisive mistake was {move}{why}.", "{move}{why} decided the game."),
     "right": ("{step} would have {kept}.", "There was {step}, which would have {kept}."),
     "kept.mate": ("mated by force",),

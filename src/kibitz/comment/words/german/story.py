@@ -62,6 +62,8 @@ STORY: dict[str, tuple[str, ...]] = {
         "{move}{why} änderte die Bewertung von {from} auf {to}.",
         "Mit {move}{why} ging die Bewertung von {from} auf {to}.",
     ),
+    "jumps": ("Wendepunkte waren {jumps}.",),
+    "jump": ("{move} (von {from} auf {to})",),
     "decided": ("Der entscheidende Fehler war {move}{why}.", "{move}{why} entschied die Partie."),
     "right": ("{step} hätte {kept}.", "Möglich war {step}: Das hätte {kept}."),
     "kept.mate": ("das Matt erzwungen",),
