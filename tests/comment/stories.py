@@ -376,14 +376,14 @@ SENTENCES: list[tuple[str, str, Callable[[Tale, str], bool]]] = [
     ("story calm", r"^Until move|was level for \d|little separated", calm),
     ("story outplayed", r"outplayed|found the better moves|Move by move", outplayed),
     ("story swings", r"changed hands", swung),
-    ("story gradual", r"bit by bit|more of small|took over|in small steps", gradual),
+    ("story gradual", r"bit by bit|ground move by move|took over|in small steps", gradual),
     ("story balance", r"^Neither side|balance never", still),
     ("story accuracy", r"^Accuracy", accurate),
     ("story habit", r"can take home", common),
     ("story counts", r"^(?:White|Black): \d", counted),
     (
         "story end",
-        r"on move \d+|had won by move \d+|ends with move",
+        r"on move \d+|ends with move",
         ended,
     ),
 ]

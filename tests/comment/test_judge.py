@@ -140,6 +140,8 @@ def test_an_only_move_is_the_best_and_all_others_are_mistakes() -> None:
     assert is_only_move(seen("cp", 0, second=-0.5), best)
     assert not is_only_move(seen("cp", 0, second=-0.5), other)
     assert not is_only_move(seen("cp", 0, second=-0.05), best)
+    assert is_only_move(seen("cp", 900, second=0.5), best)
+    assert not is_only_move(seen("cp", 900, second=0.6), best)  # which wins, too
 
 
 def test_a_mate_in_one_is_not_hard_to_find() -> None:

@@ -1417,3 +1417,15 @@ def test_a_gain_is_counted_where_no_exchange_is_under_way() -> None:
 def test_a_guard_is_lured_where_no_other_answer_is_as_good(second: float, lured: bool) -> None:
     made = scene(AWAY, "Re8+ Kf5 Kxd5", has=seen(0.5, "e4f5", second=second))
     assert tactic.Deflects(unit("ke4"), chess.D5, unit("nd5"), False).proved(made) is lured
+
+
+@pytest.mark.parametrize(("other", "kept"), [(0.3, True), (0.05, False)])
+def test_a_perpetual_that_begins_quietly_leaves_no_choice(other: float, kept: bool) -> None:
+    """The queen goes to f8 by f3 without a check; what is seen of other answers decides."""
+    fen = "7k/6pp/8/8/8/8/5Q2/K6q w - - 0 1"
+    made = scene(fen, "Ka2 h6 Qf8+ Kh7 Qf5+ Kh8 Qf8+ Kh7")
+    claim = outcomes.Draws("check")
+    answer = replace(seen(0.0, "h7h6"), other=seen(-other, "g7g5"))
+    looks = seen_by(lambda board, _: answer if board == made.after else seen(0.0))
+    assert claim.is_kept(replace(made, analysis=looks)) is kept
+    assert outcomes.Draws("stalemate").is_kept(replace(made, analysis=looks))

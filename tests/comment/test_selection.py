@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, grades, outcomes, outlook, position
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, is_forced
+from kibitz.comment.claims.claim import Claim, Step, is_forced, takes_for_good
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
@@ -23,6 +23,7 @@ from kibitz.comment.select.contrast import (
     answer_works_too,
     as_good,
     as_good_reply,
+    ends_apart,
     falls_anyway,
     falls_too,
     is_guard_of_nothing,
@@ -971,3 +972,36 @@ def test_the_next_best_move_is_named_with_what_it_leads_to(then: int, words: str
     made = scene(QUIET, "Rd2", seen(0.5, "a2d2"), seen(-0.5))
     text = Speaker("club").predicate(outlook.BeatsNext(Step(made.move, "1.Rc2"), then), made)
     assert text == f"is better than 1.Rc2, {words}"
+
+
+@pytest.mark.parametrize(("rival", "alone"), [(0.3, True), (0.7, False)])
+def test_a_move_alone_keeps_a_win_where_the_longest_look_agrees(rival: float, alone: bool) -> None:
+    had = seen(0.8, "a1a7", second=0.2)
+    made = scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Ra7", had, seen(-0.8))
+    looks = seen_by(lambda _, times: replace(had, second=rival) if times > 1 else had)
+    assert grades.OnlyGood(2).proved(replace(made, analysis=looks)) is alone
+
+
+def test_a_line_in_which_a_taker_may_be_taken_wins_nothing() -> None:
+    fen = "r3k2r/pp3ppp/2p1bq2/2b5/4P2N/P1pP1PP1/2P3BP/R2QK2R b KQkq - 0 14"
+    assert not takes_for_good(scene(fen, "g5 Nf5 Bxf5 f4 O-O-O"), "15.Nf5 Bxf5 16.f4")
+    assert takes_for_good(scene(fen, "g5 Nf5 Bxf5 exf5 O-O-O"), "15.Nf5 Bxf5 16.exf5")
+    assert takes_for_good(scene(fen, "g5 f4 gxh4 gxh4 Qxh4+"), "15.f4 gxh4")
+    assert takes_for_good(scene(fen, "g5 f4"), "")
+
+
+def test_what_a_move_takes_is_no_reason_beside_one_that_takes_as_much() -> None:
+    fen = "rnbqkbnr/1p1p4/p1p1p1p1/5p1P/2PPPP1P/8/PP6/RNBQKBNR b KQkq - 0 7"
+    claim = aftermath.Takes(unit("Pe4"))
+    taking = scene(fen, "gxh5 e5 d5 Nc3 Be7 Be3", seen(-0.2, "f5e4", "b1c3"), seen(0.6, "e4e5"))
+    assert not is_missed(claim, taking)
+    quiet = scene(fen, "Nh6 hxg6 Ke7", seen(-0.2, "f5e4", "b1c3"), seen(0.6, "h5g6"))
+    assert is_missed(claim, quiet) is ends_apart(quiet.instead, quiet.other)
+
+
+def test_a_check_that_was_possible_before_is_not_all_that_is_said() -> None:
+    """A threat without a reason is named only if it shows what is taken."""
+    fen = "r2qkbnr/pp3ppp/4p3/3pN3/6Q1/2N4P/PPn1KPP1/R1B4R b kq - 1 11"
+    made = scene(fen, "Nxa1 Qa4+ Ke7 Qb4+", seen(0.6, "d8a5"), seen(0.95, "g4a4"))
+    [cause] = fault.faults(made, ())
+    assert isinstance(cause, fault.Allows)

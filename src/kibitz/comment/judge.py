@@ -303,8 +303,8 @@ def is_hard_to_find(before: Evaluation, move: chess.Move) -> bool:
 
 
 def is_only_move(before: Evaluation, move: chess.Move) -> bool:
-    """Whether a move is the best one and all others are mistakes."""
+    """Whether a move is the best one and all others are mistakes; not where another wins, too."""
     if not before.line or before.line[0] != move or before.second is None:
         return False
-    decided = min(before.value, before.second) >= DECIDED or before.value <= -DECIDED
+    decided = before.second >= WON or before.value <= -DECIDED
     return not decided and before.value - before.second >= 0.25

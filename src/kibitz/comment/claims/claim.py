@@ -15,7 +15,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
-from kibitz.comment.facts import Scene, Unit, played
+from kibitz.comment.facts import Scene, Unit, captured_by, played
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,20 @@ def is_at_rest(scene: Scene, plies: int) -> bool:
     takes = bool(then) and board.is_capture(then[0])
     goes_on = takes and len(then) > 1 and played(board, then[0]).is_capture(then[1])
     return lost < force.LEAST and not goes_on
+
+
+def takes_for_good(scene: Scene, line: str) -> bool:
+    """Whether nothing that the mover takes in a printed line is left to be taken back for it."""
+    plies = len(line.split()) + 1 if line else 1
+    for ply in range(2, min(plies, len(scene.course)), 2):
+        board, move = scene.course_boards[ply], scene.course[ply]
+        then, took = scene.course_boards[ply + 1], captured_by(board, move)
+        answered = [each.to_square for each in scene.course[ply + 1 : ply + 2]]
+        if took is None or took.kind == chess.PAWN or move.to_square in answered:
+            continue
+        if force.loss_on(then, move.to_square) >= CENTIPAWNS[chess.PAWN]:
+            return False
+    return True
 
 
 def ends_trade(scene: Scene, gain: int) -> bool:

@@ -452,7 +452,8 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     if threat is not None and all(fork.proved(threat) for fork in forks):
         same = tuple(claim for claim in why if claim.proved(threat))
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
-        yield Overlooks(reply)
+        if target is not None:
+            yield Overlooks(reply)  # which shows what of
     yield Allows(reply, why)
 
 

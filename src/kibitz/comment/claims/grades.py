@@ -11,6 +11,7 @@ from enum import StrEnum
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights
 from kibitz.comment.claims.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
@@ -134,10 +135,14 @@ def _is_only(scene: Scene) -> bool:
 
 
 def _rival(scene: Scene) -> float:
-    """The most that two looks and a long one after it see in the second best move."""
+    """The most that looks before the move, and a long one after it, see in the second best one."""
     looks = [scene.had, scene.deeper.had]
     other = next_best(scene)
     values = [look.second for look in looks if look is not None and look.second is not None]
+    longest = scene.searched_with(LAST_LOOK).had
+    if longest is not None and longest.line:
+        best = longest.line[0] == scene.move
+        values += [longest.second or -1.0] if best else [longest.value]
     return max([*values, *([-other.has.value] if other and other.has else [])], default=-1.0)
 
 

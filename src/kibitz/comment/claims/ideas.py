@@ -14,7 +14,16 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import CENTIPAWNS, MINOR, Claim, Step, Weights, passed, step
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    MINOR,
+    Claim,
+    Step,
+    Weights,
+    passed,
+    stands,
+    step,
+)
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
@@ -37,6 +46,7 @@ from kibitz.comment.facts import (
 from kibitz.comment.judge import BETTER, DECIDED
 
 BEHIND = 2  # pawns' worth from which a draw is a rescue
+FAR_MORE = 5  # pawns' worth: a queen for a piece
 COSTS = 0.25  # winning chances that a natural move loses
 PIECE = 300  # centipawns that a quiet move wins
 
@@ -54,8 +64,17 @@ def dominates(scene: Scene) -> Iterator[Feature]:
             continue
         if scene.after.attackers_mask(scene.mover, target.square):
             continue
+        if phase(scene.after) != "endgame" and not _is_hit_next(scene, target):
+            continue
         if _is_dominated(scene.after, target) and not (rest and not _can_step(rest, target)):
             yield Feature(dominates, scene.mover, (target,))
+
+
+def _is_hit_next(scene: Scene, target: Unit) -> bool:
+    """Whether the mover's next move attacks a piece that stands where it stood."""
+    if scene.next is None or not stands(scene.boards[2], target):
+        return False
+    return target.square in scene.boards[3].attacks(scene.next.to_square)
 
 
 def _is_dominated(board: chess.Board, piece: Unit) -> bool:
@@ -165,6 +184,8 @@ def bare_king(scene: Scene) -> Iterator[Feature]:
         return
     if any(not later.pieces(chess.QUEEN, white) for later in scene.boards[2:4]):
         return  # which is traded, not used for an attack
+    if scene.value is not None and scene.value < BETTER:
+        return  # as a check that only draws, or does less
     if board.is_check() and len(near_king(board, white)) > 1:
         yield Feature(bare_king, not white)
 
@@ -199,7 +220,21 @@ def fails(scene: Scene) -> list[Fails]:
     look = scene.analysis.deeper(after, LAST_LOOK)
     if look is None or not look.line or look.value < COSTS - had.value:
         return []
-    return [Fails(step(before, natural), step(after, look.line[0]))]
+    reply = look.line[0]
+    if _was_plain(scene, natural, reply):
+        return []
+    return [Fails(step(before, natural), step(after, reply))]
+
+
+def _was_plain(scene: Scene, natural: chess.Move, reply: chess.Move) -> bool:
+    """Whether the reply takes what it could have taken before, and that is worth far more."""
+    idle, taken = passed(scene.before), captured_by(scene.before, natural)
+    if idle is None or reply not in idle.legal_moves or taken is None:
+        return False
+    loss = captured_by(idle, reply)
+    if loss is None or loss.worth < taken.worth + FAR_MORE or not stands(scene.before, loss):
+        return False
+    return (force.gain(idle, reply) or 0) >= LEAST_THREAT
 
 
 def _natural(scene: Scene) -> chess.Move | None:
@@ -311,6 +346,8 @@ def minority_attack(scene: Scene) -> Iterator[Feature]:
         return
     if (board.king(not white) or 0) & 7 <= 2:
         return
+    if board.attacks_mask(by.square) & board.occupied_co[not white] & ~board.pawns:
+        return  # which is driven away
     wing = [chess.BB_FILES[file] & board.pawns for file in range(3)]
     own = [(pawns & board.occupied_co[white]).bit_count() for pawns in wing]
     theirs = [(pawns & board.occupied_co[not white]).bit_count() for pawns in wing]

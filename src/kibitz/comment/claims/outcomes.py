@@ -241,7 +241,8 @@ class Draws(Claim):
     def is_kept(self, scene: Scene) -> bool:
         """Whether a long look sees a level game, too, and what repeats has no other answers."""
         repeats = self.how == "repetition" and not _is_third_time(scene)
-        if repeats and not is_forced(scene, 2 * PERPETUAL):
+        quiet = self.how == "check" and not scene.after.is_check()
+        if (repeats or quiet) and not is_forced(scene, 2 if quiet else 2 * PERPETUAL):
             return False
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         return look is None or abs(look.value) < EVEN
@@ -261,8 +262,7 @@ def drawn(scene: Scene) -> list[Draws]:
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
                 return [Draws("check", line)]
-            forced = all(map(_hits, boards[1::2]))
-            return [Draws("repetition", line)] if forced else []
+            return [Draws("repetition", line)] if all(map(_hits, boards[1::2])) else []
     return []
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Weights, stands
+from kibitz.comment.claims.claim import MINOR, Claim, Weights, stands
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -135,9 +135,15 @@ class Outpost(Claim):
     piece: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """A pawn guards it and no enemy pawn is beside and before it."""
+        """A pawn guards it, no enemy pawn is beside and before it, and nothing may exchange it."""
         safe = is_outpost(scene.after, self.piece.square, self.piece.white)
-        return self.piece == scene.piece and safe
+        return self.piece == scene.piece and safe and not _is_exchangeable(scene)
+
+
+def _is_exchangeable(scene: Scene) -> bool:
+    """Whether a knight or bishop may take the piece that has moved, at once."""
+    takes = scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed])
+    return any(scene.after.piece_type_at(take.from_square) in MINOR for take in takes)
 
 
 @dataclass(frozen=True)
@@ -303,7 +309,8 @@ def _candidates(scene: Scene) -> Iterator[Claim]:
     yield from (OppositeCastling(), QueensLeave(), PawnEnding(), OppositeBishops())
     for file in range(8):
         if scene.captured is not None or scene.before.piece_type_at(scene.move.from_square) == 1:
-            yield from (OpensKing(side, file) for side in (True, False))
+            sides = (not scene.mover,) if scene.takes_back else (True, False)
+            yield from (OpensKing(side, file) for side in sides)
     piece = scene.piece
     if piece.kind == chess.ROOK:
         if phase(scene.after) != "opening":
@@ -323,6 +330,8 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
         if pawn.kind != chess.PAWN:
             continue
         yield from (PassedPawn(pawn), PassedPawnAdvances(pawn))
+    if pawn_taken and scene.piece.kind != chess.PAWN:
+        return  # that it is taken matters more than what it leaves
     pawns = (pawn for white in (True, False) for pawn in units(scene.after, white))
     yield from (IsolatedPawn(pawn) for pawn in pawns if _isolates(scene, pawn))
 

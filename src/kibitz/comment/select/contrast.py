@@ -314,6 +314,8 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
     match claim:
         case aftermath.PicksUp():
             return not _takes(scene, claim.target)
+        case aftermath.Takes(target) if scene.captured and scene.captured.worth >= target.worth:
+            return False  # as much is taken by the move made
         case aftermath.Takes(target):
             apart = ends_apart(scene.instead, _refuted(scene)) if scene.reply else True
             return apart and not _takes(scene, target) and _stays_won(scene.instead, target)

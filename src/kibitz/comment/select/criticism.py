@@ -11,7 +11,7 @@ import chess
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
@@ -285,8 +285,14 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
         for claim in chosen
         if not (isinstance(claim, UNTOLD) or is_unnamed(claim) or vars(claim).get("line"))
         and not (isinstance(claim, Feature) and targets & {*claim.pieces})
+        and not (isinstance(claim, aftermath.Takes) and _is_of(won, claim.target))
     ]
     return [*how[: most - len(won)], *won] if won else chosen
+
+
+def _is_of(gains: Sequence[Claim], target: Unit) -> bool:
+    """Whether gains are no more than a piece that is taken at once."""
+    return any(getattr(claim, "won", None) == (target.kind,) for claim in gains)
 
 
 def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
@@ -300,7 +306,11 @@ def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
         for claim in gains
         if not (is_unnamed(claim) or is_confirmed(claim, line))
     ]
-    unsure = [claim for claim in unsure if is_confirmed(claim, line)]
+    unsure = [
+        claim
+        for claim in unsure
+        if is_confirmed(claim, line) and takes_for_good(line, vars(claim).get("line") or "")
+    ]
     unsure.sort(key=lambda claim: (gain_of(claim), isinstance(claim, aftermath.PicksUp)))
     return unsure[-1:]
 

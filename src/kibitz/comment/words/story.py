@@ -15,12 +15,13 @@ import chess.pgn
 from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.aftermath import PicksUp
+from kibitz.comment.claims.aftermath import PicksUp, Takes
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.claims.tactical import TakesLoose
 from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
     BAD,
@@ -55,7 +56,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "hangs": (fault.EnPrise, fault.Abandons),
     "threats": (fault.Overlooks,),
     "mates": (MissesMate,),
-    "gains": (Wins, Nets, ComesOut, PicksUp),  # of the better move
+    "gains": (Wins, Nets, ComesOut, PicksUp, Takes, TakesLoose),  # of the better move
 }
 LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
 LISTED = 3  # turning points in a row that are only scores, from which on one sentence has them

@@ -85,7 +85,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "gradual": (
         "No single move decided the game: bit by bit {winner} got the upper hand.",
-        "There was no one mistake to name; {winner} made more of small things.",
+        "There was no one mistake to name; {winner} gained ground move by move.",
     ),
     "still": (
         "Neither side made a mistake that changed how the game stood.",
@@ -104,7 +104,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "won.odd": ("{winner} won on move {number}, though {loser} was better in the last position.",),
     "won.behind": ("{winner} won on move {number}, from a position that was a little worse.",),
-    "won": ("{winner} won on move {number}{up}.", "{winner} had won by move {number}{up}."),
+    "won": ("{winner} won on move {number}{up}.",),
     "resigned": ("{loser} resigned on move {number}{down}.",),
     "resigned.odd": ("{loser} resigned on move {number}, in the better position.",),
     "resigned.behind": ("{loser} resigned on move {number}, from a slightly better position.",),
@@ -126,6 +126,6 @@ STORY: dict[str, tuple[str, ...]] = {
     "habit.threats": ("did not meet a threat, so ask what the last move wants",),
     "habit.mated": ("allowed a mate, so look at the checks against the king first",),
     "habit.mates": ("missed a mate, so look at every check",),
-    "habit.gains": ("passed by material that could be won, so look at every capture and check",),
+    "habit.gains": ("passed by material that could be won, so look for what can be taken",),
 }
 LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

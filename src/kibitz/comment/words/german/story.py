@@ -119,10 +119,7 @@ STORY: dict[str, tuple[str, ...]] = {
         "{winner} gewann im {number}. Zug, obwohl {loser} in der letzten Stellung besser stand.",
     ),
     "won.behind": ("{winner} gewann im {number}. Zug, aus einer etwas schlechteren Stellung.",),
-    "won": (
-        "{winner} gewann im {number}. Zug{up}.",
-        "Bis zum {number}. Zug hatte {winner} gewonnen{up}.",
-    ),
+    "won": ("{winner} gewann im {number}. Zug{up}.",),
     "resigned": ("{loser} gab im {number}. Zug auf{down}.",),
     "resigned.odd": ("{loser} gab im {number}. Zug in der besseren Stellung auf.",),
     "resigned.behind": ("{loser} gab im {number}. Zug auf, in einer etwas besseren Stellung.",),
@@ -153,9 +150,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "habit.mated": ("erlaubten ein Matt; also zuerst die Schachs gegen den König ansehen",),
     "habit.mates": ("verpassten ein Matt; also jedes Schach ansehen",),
-    "habit.gains": (
-        "ließen Material liegen, das zu gewinnen war; also Schlagzüge und Schachs ansehen",
-    ),
+    "habit.gains": ("ließen Material liegen; also ansehen, was zu schlagen ist",),
 }
 LABELS = {
     2: ("Fehler", "Fehler"),
