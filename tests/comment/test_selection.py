@@ -974,7 +974,7 @@ def test_the_next_best_move_is_named_with_what_it_leads_to(then: int, words: str
     assert text == f"is better than 1.Rc2, {words}"
 
 
-@pytest.mark.parametrize(("rival", "alone"), [(0.3, True), (0.7, False)])
+@pytest.mark.parametrize(("rival", "alone"), [(0.3, True), (0.0, True), (0.7, False)])
 def test_a_move_alone_keeps_a_win_where_the_longest_look_agrees(rival: float, alone: bool) -> None:
     had = seen(0.8, "a1a7", second=0.2)
     made = scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Ra7", had, seen(-0.8))
@@ -1005,3 +1005,12 @@ def test_a_check_that_was_possible_before_is_not_all_that_is_said() -> None:
     made = scene(fen, "Nxa1 Qa4+ Ke7 Qb4+", seen(0.6, "d8a5"), seen(0.95, "g4a4"))
     [cause] = fault.faults(made, ())
     assert isinstance(cause, fault.Allows)
+
+
+def test_a_move_alone_holds_where_the_longest_look_sees_another_hold() -> None:
+    """Zero is a value, too."""
+    had = seen(0.0, "a1a7", second=-0.9)
+    made = scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Ra7", had, seen(0.0))
+    looks = seen_by(lambda _, times: replace(had, second=0.0) if times > 1 else had)
+    assert grades.OnlyGood(0).proved(replace(made, analysis=seen_by(lambda *_: had)))
+    assert not grades.OnlyGood(0).proved(replace(made, analysis=looks))

@@ -129,6 +129,14 @@ def passed(board: chess.Board) -> chess.Board | None:
     return played(board, chess.Move.null())
 
 
+def taken_if_passed(board: chess.Board, take: chess.Move) -> tuple[Unit | None, int]:
+    """What a move of the side that is not to move would take now, and the centipawns it wins."""
+    idle = passed(board)
+    if idle is None or take not in idle.legal_moves:
+        return None, 0
+    return captured_by(idle, take), force.gain(idle, take) or 0
+
+
 # --- what is lost ---------------------------------------------------------------------------------
 
 Kinds: TypeAlias = tuple[int, ...]

@@ -142,7 +142,8 @@ def _rival(scene: Scene) -> float:
     longest = scene.searched_with(LAST_LOOK).had
     if longest is not None and longest.line:
         best = longest.line[0] == scene.move
-        values += [longest.second or -1.0] if best else [longest.value]
+        rival = longest.second if best else longest.value
+        values += [] if rival is None else [rival]
     return max([*values, *([-other.has.value] if other and other.has else [])], default=-1.0)
 
 

@@ -23,6 +23,7 @@ from kibitz.comment.claims.claim import (
     passed,
     stands,
     step,
+    taken_if_passed,
 )
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
@@ -228,13 +229,10 @@ def fails(scene: Scene) -> list[Fails]:
 
 def _was_plain(scene: Scene, natural: chess.Move, reply: chess.Move) -> bool:
     """Whether the reply takes what it could have taken before, and that is worth far more."""
-    idle, taken = passed(scene.before), captured_by(scene.before, natural)
-    if idle is None or reply not in idle.legal_moves or taken is None:
+    taken, (loss, gain) = captured_by(scene.before, natural), taken_if_passed(scene.before, reply)
+    if taken is None or loss is None or gain < LEAST_THREAT:
         return False
-    loss = captured_by(idle, reply)
-    if loss is None or loss.worth < taken.worth + FAR_MORE or not stands(scene.before, loss):
-        return False
-    return (force.gain(idle, reply) or 0) >= LEAST_THREAT
+    return loss.worth >= taken.worth + FAR_MORE
 
 
 def _natural(scene: Scene) -> chess.Move | None:

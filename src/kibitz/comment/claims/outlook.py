@@ -13,7 +13,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, passed, step
+from kibitz.comment.claims.claim import Claim, Step, passed, step, taken_if_passed
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -361,11 +361,8 @@ def meets(scene: Scene) -> list[Meets]:
 
 def _hits(scene: Scene, take: chess.Move) -> bool:
     """Whether a move attacks what is taken by another, which was not to be won before."""
-    idle = passed(scene.after)
-    if idle is None or take not in idle.legal_moves or not idle.is_capture(take):
-        return False
-    gain, had = force.gain(idle, take), force.gain(scene.before)
-    return gain is not None and had is not None and gain >= max(had, 0) + force.LEAST
+    (took, gain), had = taken_if_passed(scene.after, take), force.gain(scene.before)
+    return took is not None and had is not None and gain >= max(had, 0) + force.LEAST
 
 
 def _mate_threatened(scene: Scene, reply: chess.Move) -> str:

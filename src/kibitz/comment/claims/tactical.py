@@ -23,7 +23,7 @@ from kibitz.comment.facts import (
     mate_pattern,
     pinner_of,
 )
-from kibitz.comment.judge import SURPRISE
+from kibitz.comment.judge import LEAST_OF, Label
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,8 @@ class DoubleCheck(Claim):
 def _has_to_be(scene: Scene) -> bool:
     """Whether the reply is better than all others, by what was seen after the move."""
     seen = scene.has
-    return seen is None or seen.second is None or seen.value - seen.second >= SURPRISE
+    apart = LEAST_OF[Label.INACCURACY]
+    return seen is None or seen.second is None or seen.value - seen.second >= apart
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, cover, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, passed, stands
+from kibitz.comment.claims.claim import Claim, passed, stands, taken_if_passed
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.structure import steps_away
@@ -384,12 +384,11 @@ def was_threatened(claim: Claim, scene: Scene) -> bool:
     """Whether what the refutation threatens to take could be won before the bad move, too."""
     if not isinstance(claim, (merit.Threatens, outlook.Intends)):
         return False
-    take, target = claim.step.move, _aim_of(claim, scene.other)
-    idle = passed(scene.before)
-    if idle is None or target is None or take not in idle.legal_moves:
-        return False
-    gain = force.gain(idle, take)
-    return captured_by(idle, take) == target and gain is not None and gain >= force.LEAST
+    target, (took, gain) = (
+        _aim_of(claim, scene.other),
+        taken_if_passed(scene.before, claim.step.move),
+    )
+    return target is not None and took == target and gain >= force.LEAST
 
 
 def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:
