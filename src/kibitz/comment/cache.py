@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kibitz.engine import Engine
 
 FOLDER = "analyses"  # in the cache folder
-SEARCHING = ("comment/analyse.py", "comment/three_men.py", "engine/engine.py")
+SEARCHING = ("comment/analyse.py", "comment/judge.py", "comment/three_men.py", "engine/engine.py")
 CODE = [Path(kibitz.__file__).parent / name for name in SEARCHING]
 ROOM = 200 << 20  # bytes; those that were not read for longest go first
 
