@@ -16,7 +16,7 @@ from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.aftermath import PicksUp, Takes
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut, MatesLater
@@ -59,7 +59,7 @@ HABITS: dict[str, tuple[type[Claim], ...]] = {
     "gains": (Wins, Nets, ComesOut, PicksUp, Takes, TakesLoose),  # of the better move
 }
 LOSING = 0.35  # winning chances of the other side from which a mistake may decide a game
-LISTED = 3  # turning points in a row that are only scores, from which on one sentence has them
+LISTED = 3  # turning points in a row with nothing but scores, from which on they are listed
 TURNS = 6  # turning points that a story tells, at most
 NEARLY = 0.7  # share of the greatest loss that makes an earlier mistake the decisive one
 LEVEL = 0.1  # winning chances, in [-1, 1], of a position that looks level
@@ -144,7 +144,7 @@ def story_of(
 def _afterwards(
     tree: chess.pgn.Game, figures: Figures, points: Sequence[int], turned: bool, teller: Teller
 ) -> str:
-    """Who took over after the last turning point, or that nobody did."""
+    """Who took over after the last turning point, or that the game stayed level; or nothing."""
     final, drawn = standing(figures.values[-1]), tree.headers.get("Result") == "1/2-1/2"
     last = standing(figures.values[points[-1] + 1 if points else 0])
     if final and not drawn and last * final <= 0:
@@ -164,9 +164,12 @@ def _told(
     comments: Sequence[Comment | Selection],
     teller: Teller,
 ) -> list[str]:
-    """What is told of turning points, in their order; several that are only scores in one."""
+    """The sentences about turning points, in their order.
+
+    Where there is only a score before and after each of three in a row, one sentence lists them.
+    """
     texts = []
-    for swung, run in groupby(forms, lambda ply: _is_score(forms[ply], comments[ply], teller)):
+    for swung, run in groupby(forms, lambda ply: _has_only_scores(forms[ply], comments[ply])):
         plies = [*run]
         if swung and len(plies) >= LISTED:
             jumps = [
@@ -181,9 +184,9 @@ def _told(
     return texts
 
 
-def _is_score(form: str, comment: Comment | Selection, teller: Teller) -> bool:
-    """Whether a turning point is told by the scores before and after it alone."""
-    return form == "swing" and not _because(comment, teller)
+def _has_only_scores(form: str, comment: Comment | Selection) -> bool:
+    """Whether nothing but the scores before and after it is to be said of a turning point."""
+    return form == "swing" and not _cause(comment)[0]
 
 
 def _scores(ply: int, figures: Figures, teller: Teller) -> dict[str, str]:
@@ -319,20 +322,19 @@ def _turn(
 
 def _because(comment: Comment | Selection, teller: Teller) -> str:
     """Why the game turned, as a clause."""
+    key, won = _cause(comment)
+    return teller.say(key, won=teller.language.haul(won)) if key else ""
+
+
+def _cause(comment: Comment | Selection) -> tuple[str, Kinds]:
+    """The name of the clause that says why the game turned, and what was lost; empty if none."""
     kinds = {type(claim) for claim in comment.claims}
     if AllowsMate in kinds:
-        return teller.say("mated")
-    won = next(
-        (
-            claim.won
-            for claim in comment.reply
-            if isinstance(claim, Wins) and claim.won and not claim.lost
-        ),
-        None,
-    )
-    if won is not None:
-        return teller.say("lost", won=teller.language.haul(won))
-    return teller.say("missed") if MissesMate in kinds else ""
+        return "mated", ()
+    for claim in comment.reply:
+        if isinstance(claim, Wins) and claim.won and not claim.lost:
+            return "lost", claim.won
+    return "missed" if MissesMate in kinds else "", ()
 
 
 def _calm(figures: Figures, first: int) -> str:
