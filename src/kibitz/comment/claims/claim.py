@@ -62,6 +62,16 @@ def is_forced(line: Scene, plies: int) -> bool:
     )
 
 
+def falls_along(boards: Sequence[chess.Board], moves: Sequence[chess.Move], square: int) -> bool:
+    """Whether what stands on a square is captured by some moves, wherever it has gone by then."""
+    for board, move in zip(boards, moves, strict=False):
+        took = captured_by(board, move)
+        if took is not None and took.square == square:
+            return True
+        square = move.to_square if move.from_square == square else square
+    return False
+
+
 def is_at_rest(scene: Scene, plies: int) -> bool:
     """Whether so far into a line the mover loses nothing next, and no exchange is under way."""
     board, then = scene.calm_boards[plies], scene.course[plies : plies + 2]

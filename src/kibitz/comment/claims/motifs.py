@@ -13,7 +13,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, is_between, step
+from kibitz.comment.claims.claim import Claim, falls_along, is_between, step
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
 from kibitz.comment.claims.tactical import (
     Attracts,
@@ -258,19 +258,9 @@ def _traps(scene: Scene) -> Iterator[Claim]:
         if (
             is_trapped(board, piece.square)
             and not (not scene.before.is_check() and is_trapped(passed, piece.square))
-            and _falls(scene, piece)
+            and falls_along(scene.course_boards[1:], scene.course[1:], piece.square)
         ):
             yield Traps(piece)
-
-
-def _falls(scene: Scene, piece: Unit) -> bool:
-    """Whether a piece is taken in the expected course, wherever it has gone until then."""
-    square = piece.square
-    for board, move in zip(scene.course_boards[1:], scene.course[1:], strict=False):
-        if board.turn == scene.mover and move.to_square == square:
-            return True
-        square = move.to_square if move.from_square == square else square
-    return False
 
 
 def _loose_captures(scene: Scene) -> Iterator[Claim]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import MINOR, Claim, Weights, stands
+from kibitz.comment.claims.claim import MINOR, Claim, Weights, falls_along, stands
 from kibitz.comment.facts import (
     Scene,
     Unit,
-    captured_by,
     doubled_files,
     has_bishop_pair,
     is_half_open,
@@ -272,7 +271,7 @@ def lasts(claim: Claim, scene: Scene) -> bool:
     for board in scene.boards[2:4]:
         match claim:
             case PassedPawnAdvances(pawn):
-                so = not _is_taken(scene, pawn)
+                so = not falls_along(scene.boards[1:], scene.follow, pawn.square)
             case PassedPawn(pawn):
                 so = stands(board, pawn) and is_passed(board, pawn.square, pawn.white)
             case IsolatedPawn(pawn):
@@ -290,17 +289,6 @@ def lasts(claim: Claim, scene: Scene) -> bool:
         if not so:
             return False
     return True
-
-
-def _is_taken(scene: Scene, pawn: Unit) -> bool:
-    """Whether a pawn that has just moved is captured in the line, wherever it has got to."""
-    square = pawn.square
-    for board, move in zip(scene.boards[1:], scene.follow, strict=False):
-        took = captured_by(board, move)
-        if took is not None and took.square == square:
-            return True
-        square = move.to_square if move.from_square == square else square
-    return False
 
 
 def _candidates(scene: Scene) -> Iterator[Claim]:

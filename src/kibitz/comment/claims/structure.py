@@ -189,7 +189,7 @@ PAWN_FINDERS: dict[Finder, Weights] = {
 
 
 NEAR_KING = 3  # pieces that attack squares beside a king from which on that is worth words
-BEGINNING = 20  # moves
+LAST_FIANCHETTO = 20  # move of a game after which a bishop there is no fianchetto
 MIDDLE_FILES = chess.BB_FILE_C | chess.BB_FILE_D | chess.BB_FILE_E | chess.BB_FILE_F
 LONG_DIAGONALS = {True: (chess.B2, chess.G2), False: (chess.B7, chess.G7)}
 
@@ -380,7 +380,7 @@ def fianchetto(scene: Scene) -> Iterator[Feature]:
     by, home = scene.piece, 0 if scene.mover else 7
     if by.kind != chess.BISHOP or by.square not in LONG_DIAGONALS[scene.mover]:
         return
-    if scene.before.fullmove_number > BEGINNING:
+    if scene.before.fullmove_number > LAST_FIANCHETTO:
         return
     if scene.move.from_square >> 3 == home and not scene.before.chess960 and _is_quiet(scene):
         yield Feature(fianchetto, scene.mover, (by,))

@@ -384,11 +384,8 @@ def was_threatened(claim: Claim, scene: Scene) -> bool:
     """Whether what the refutation threatens to take could be won before the bad move, too."""
     if not isinstance(claim, (merit.Threatens, outlook.Intends)):
         return False
-    target, (took, gain) = (
-        _aim_of(claim, scene.other),
-        taken_if_passed(scene.before, claim.step.move),
-    )
-    return target is not None and took == target and gain >= force.LEAST
+    took, gain = taken_if_passed(scene.before, claim.step.move)
+    return took is not None and took == _aim_of(claim, scene.other) and gain >= force.LEAST
 
 
 def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:

@@ -337,8 +337,9 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         prevents = fault.Prevents(step(scene.after, scene.reply))
         parried = any(parries(claim, prevents.reply) for claim in better)
         mates = scene.other.after.is_checkmate()
-        told = bool(reply) or mates or scene.other.captured is not None  # what it is bad for
-        if not parried and told and prevents.proved(instead):
+        # To rule out a move says something only where it is known what that move does.
+        known = bool(reply) or mates or scene.other.captured is not None
+        if not parried and known and prevents.proved(instead):
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
         elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):
             better = [*guards, *(claim for claim in better if kind_of(claim) not in DEFENDS)][:most]
