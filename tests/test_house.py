@@ -72,6 +72,7 @@ TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
+@functools.cache
 def module_name(path: Path) -> str:
     """Name a module within the package, which itself has an empty name, or in research."""
     root = RESEARCH.parent if path.is_relative_to(RESEARCH) else PACKAGE
@@ -89,6 +90,7 @@ def nodes(path: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Return the full names a module imports, at its top or inside its functions."""
     names: set[str] = set()
@@ -348,12 +350,14 @@ def reads_a_clock(code: ast.AST, names: set[str]) -> bool:
 def asserted_times(function: Function) -> list[int]:
     """Return the lines of a function's assertions about what a clock said, also by a variable."""
     parts, times = list(ast.walk(function)), set[str]()
+    asserts = [part for part in parts if isinstance(part, ast.Assert)]
+    if not asserts:
+        return []
     for _ in range(3):  # a variable may be made of another one
         for part in parts:
             if isinstance(part, ast.Assign) and reads_a_clock(part.value, times):
                 targets = [name for target in part.targets for name in ast.walk(target)]
                 times |= {name.id for name in targets if isinstance(name, ast.Name)}
-    asserts = [part for part in parts if isinstance(part, ast.Assert)]
     return [part.lineno for part in asserts if reads_a_clock(part.test, times)]
 
 
@@ -370,6 +374,7 @@ def test_no_time_is_asserted(path: Path) -> None:
     assert [line for function in functions(path) for line in asserted_times(function)] == []
 
 
+@functools.cache
 def private_names(room: str) -> set[str]:
     """Return what a room's own code calls private."""
     texts = [

@@ -110,6 +110,7 @@ def test_a_result_is_made_once_and_only_for_the_same_settings(tmp_path: Path) ->
         kept(tmp_path, "suite a/b", {"nodes": 5}, make)
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -286,6 +286,7 @@ def wrong_answers(test: Sprt, truth: float, wrong: str, runs: int, every: int) -
     return bad, lengths / runs
 
 
+@pytest.mark.slow
 def test_sprt_is_rarely_wrong() -> None:
     test = Sprt(0.0, 100.0)
     assert wrong_answers(test, 0.0, "H1", runs=40, every=2)[0] <= 7

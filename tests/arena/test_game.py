@@ -372,6 +372,7 @@ def pgn_of(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,12 @@ def told(games: dict[int, PlayedGame]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("players", "rounds"), [((PATCH, BASE), 3), ((CONTEMPT, BASE), 3), ((PEOPLE, TOWER), 1)]
+    ("players", "rounds"),
+    [
+        ((PATCH, BASE), 3),
+        pytest.param((CONTEMPT, BASE), 3, marks=pytest.mark.slow),
+        pytest.param((PEOPLE, TOWER), 1, marks=pytest.mark.slow),
+    ],
 )
 def test_one_call_a_move_plays_the_games_of_the_engine(
     players: tuple[str, str], rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -167,6 +172,7 @@ def test_what_ends_beside_the_deciding_pair_does_not_count(
 # --- the command ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_test_goes_on_after_a_kill_with_the_same_games(tmp_path: Path) -> None:
     words = ["match", PATCH, BASE, "--sprt", "-5", "0", "--games", "40", "--nodes", "400"]
     whole, torn = tmp_path / "whole.json", tmp_path / "torn.json"
@@ -193,6 +199,7 @@ def test_a_test_goes_on_after_a_kill_with_the_same_games(tmp_path: Path) -> None
     assert first["games"] == 40
 
 
+@pytest.mark.slow
 def test_two_checkouts_play_by_their_own_code(capsys: pytest.CaptureFixture[str]) -> None:
     players = [f"material,checkout={ROOT},Search=alphabeta,name={name}" for name in ("new", "old")]
     assert main(["match", *players, "--nodes", "300", "--games", "2", "--json", "--quiet"]) == 0

@@ -84,6 +84,7 @@ def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
             assert len(journal.games) == 2 * rounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["match greedy random", "strength greedy --endings 0"])
 def test_more_games_with_a_book_go_on(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -157,6 +157,7 @@ tune(study_in(Path({folder!r}), trials=8), measure, Stop())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_study_and_do_no_trial_twice(tmp_path: Path) -> None:
     root = str(Path(__file__).parents[2])
     log, folder = str(tmp_path / "log"), str(tmp_path / "study")

@@ -49,6 +49,7 @@ def test_this_machine(tmp_path: Path) -> None:
     assert "data fetch" in found["tables"]["fix"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of Unix")
 def test_a_broken_compiler_in_a_narrow_terminal(tmp_path: Path) -> None:
     import pty
@@ -90,6 +91,7 @@ def test_versions_fit_as_pip_says(version: str, wanted: str) -> None:
     assert fits(version, wanted) == SpecifierSet(wanted).contains(version)
 
 
+@pytest.mark.slow
 def test_what_this_machine_has_is_found(tmp_path: Path) -> None:
     """Packages by the names they are imported as, tables, a program, a network of one's own."""
     tables = Path(__file__).parents[1] / "fixtures" / "syzygy"

@@ -173,6 +173,7 @@ def test_the_signature_of_the_search(capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_the_bench_says_what_it_searched(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["bench", "search", "--nodes", "50", "--rounds", "1", "--hash", "8"]
     assert main([*arguments, "--json"]) == 0

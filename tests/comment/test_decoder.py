@@ -180,6 +180,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return done.file
 
 
+@pytest.mark.slow
 def test_the_loss_falls(trained: Path) -> None:
     lines = (trained.parent / "metrics.jsonl").read_text().splitlines()
     losses = [float(line.partition('"loss": ')[2].partition(",")[0]) for line in lines]

@@ -192,6 +192,7 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], b
     return found
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_bytes_wherever_it_is(
     folder: Url, on_disk: dict[tuple[str, ...], bytes]
 ) -> None:

@@ -95,6 +95,7 @@ def test_what_measures_says_where_its_numbers_come_from(
         assert json.loads(file.read_text())[provenance.KEY]["seed"] == seed
 
 
+@pytest.mark.slow
 def test_an_experiment_says_it_too_and_a_file_with_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

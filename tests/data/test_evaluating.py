@@ -252,6 +252,7 @@ def test_copies_are_counted_and_more_files_added(
     assert (facts["games"], facts["there"]) == (1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process the hard way")
 def test_killed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "many.pgn", tmp_path / "killed"

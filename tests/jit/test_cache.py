@@ -262,6 +262,7 @@ except IndexError:
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_from_the_disk_serves_a_new_caller_with_all_that_it_raises(tmp_path: Path) -> None:
     script = tmp_path / "user.py"
     script.write_text(CALLERS, encoding="utf-8")
@@ -367,6 +368,7 @@ except IndexError:
 """
 
 
+@pytest.mark.slow
 def test_a_called_kernel_is_found_again_by_all_that_call_it(tmp_path: Path) -> None:
     (tmp_path / "called_kernels.py").write_text(CALLED, encoding="utf-8")
     environment = {

@@ -83,6 +83,7 @@ def test_a_kernel_is_compiled_beside_another(
     assert len(compiled) == 1
 
 
+@pytest.mark.slow
 def test_what_a_kernel_calls_is_compiled_after_it(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_an_annotation_that_is_wrong_is_an_error(kernels: ModuleType) -> None:
         kernels.caller_of_wrong(1)
 
 
+@pytest.mark.slow
 def test_modules_of_the_current_folder_are_not_taken(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from research.command import carry_out
 from tests.zero.test_learn import TINY, flags
 
 
+@pytest.mark.slow
 def test_two_arms_learn_at_equal_evaluations_and_meet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

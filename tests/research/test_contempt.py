@@ -176,6 +176,7 @@ def results(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("wdl.*")}
 
 
+@pytest.mark.slow
 def test_a_stopped_experiment_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     plan = load(Wdl, overrides=WDL)
     keep(tmp_path / "whole", plan, "c", plan.find(Session(tmp_path / "whole", Stop())))
@@ -419,6 +420,7 @@ def test_a_study_is_played_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert [path.stat().st_mtime_ns for path in before] == times
 
 
+@pytest.mark.slow
 def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -444,6 +446,7 @@ def test_a_share_of_a_study_is_the_beginning_of_the_whole(
     assert "Where differences come from" not in (tmp_path / "referee.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_looks")
 def test_the_same_games_make_the_same_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,9 @@ def test_every_option_is_tried() -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="thousands of searches")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind != "puct")) for kind in KINDS]
+)
 def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> None:
     rows = [*try_options(inline_evaluator(HASHED), (kind,), tables=str(SYZYGY))]
     assert [row for row in rows if row.outcome in FAILED] == []

@@ -146,12 +146,14 @@ POSITIONS = [
     ("7k/8/5K2/6Q1/8/8/8/8 b - - 0 1", "", 4),  # stalemates and mates
     ("8/8/8/8/5k2/8/r6q/K7 w - - 0 1", "", 3),
     ("4k3/8/8/3pP3/8/8/8/4K2R w K d6 0 1", "", 3),
-    # Rook and king go to and fro: what occurred twice is a draw when it comes once more.
-    ("6k1/8/8/8/8/r7/8/4K2R w - - 10 40", "e1f1 g8g7 f1e1 g7g8 e1f1 g8g7 f1e1", 4),
 ]
+# Rook and king go to and fro: what occurred twice is a draw when it comes once more.
+TO_AND_FRO = ("6k1/8/8/8/8/r7/8/4K2R w - - 10 40", "e1f1 g8g7 f1e1 g7g8 e1f1 g8g7 f1e1", 4)
 
 
-@pytest.mark.parametrize(("fen", "moves", "depth"), POSITIONS)
+@pytest.mark.parametrize(
+    ("fen", "moves", "depth"), [*POSITIONS, pytest.param(*TO_AND_FRO, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("parts", [0, TABLE])
 def test_equal_to_plain_minimax(fen: str, moves: str, depth: int, parts: int) -> None:
     board, oracle = Board(fen, moves.split()), chess.Board(fen)

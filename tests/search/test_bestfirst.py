@@ -402,6 +402,7 @@ def test_a_temperature_draws_the_move_and_a_mate_is_played() -> None:
 FREE_QUEEN = "r1b1kbnr/pppp1ppp/2n5/4p1q1/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 0 4"
 
 
+@pytest.mark.slow
 def test_a_temperature_leaves_no_queen_on_the_board() -> None:
     """The move is drawn by its value, not by the nodes that it took to refute it."""
     for nodes in (500, 3000, 8000):

@@ -168,6 +168,7 @@ def test_any_sequence_of_growing_and_cutting(seed: int) -> None:
         check_tree(compiled.memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expand_at", [1, 2])
 def test_a_full_tree_goes_on_within_its_cap(expand_at: int) -> None:
     cap = 0.25

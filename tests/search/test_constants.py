@@ -64,6 +64,7 @@ def nodes_of(search: AlphaBeta) -> list[int]:
     return counts
 
 
+@pytest.mark.slow
 @compiled
 def test_each_changes_the_search() -> None:
     with AlphaBeta(EVALUATOR, SMALL) as search:

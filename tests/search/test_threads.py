@@ -165,6 +165,7 @@ def in_debug_build(rules: list[str], searches: int, playouts: int) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="checks of bounds are compiled in")
 def test_a_debug_build_finds_no_access_out_of_bounds() -> None:
     assert in_debug_build(["contempt"], searches=40, playouts=400) == "0"

@@ -109,6 +109,7 @@ def test_networks_are_trained_on_averaged_and_saved(tmp_path: Path, size: str) -
         )
 
 
+@pytest.mark.slow
 def test_a_training_killed_and_gone_on_with_ends_like_one_that_was_not(tmp_path: Path) -> None:
     folders = [tmp_path / "whole" / "x", tmp_path / "cut" / "x"]
     paths = [prepare(folder, steps=60, iterations=1) for folder in folders]
@@ -204,6 +205,7 @@ def test_strength_is_measured_against_players_and_the_past(
     assert "previous" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["sparse-16", "residual-1x4"])
 def test_a_damaged_network_is_named_and_written_again_and_nothing_else_is(
     tmp_path: Path, size: str, capsys: pytest.CaptureFixture[str]

@@ -257,6 +257,7 @@ def test_a_poisoned_value_ends_the_training(tmp_path: Path) -> None:
     assert checkpoints_in(tmp_path / "a" / "checkpoints") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent")
 def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: Path) -> None:
     """The same weights but for the order in which gradients were summed."""
@@ -372,6 +373,7 @@ def test_a_head_that_can_learn_nothing_is_warned_of(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_the_best_weights_survive_a_kill_and_their_damage_is_named(
     games: Path, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def starts_of(folder: Folder, generation: int) -> list[tuple[int, bytes]]:
     ]
 
 
+@pytest.mark.slow
 def test_no_generation_repeats_the_random_numbers_of_another_also_after_a_resume(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_run_that_ends_within_a_generation_counts_all_games_of_its_shards(
     assert games == [Folder(tmp_path / "run").all_games] != [0]
 
 
+@pytest.mark.slow
 def test_a_generation_has_no_more_games_than_its_settings_say(tmp_path: Path) -> None:
     begin(tmp_path / "run", "learn.games=4", "learn.group=200", generations=2)
     run = Folder(tmp_path / "run")
@@ -130,6 +132,7 @@ def test_a_generation_has_no_more_games_than_its_settings_say(tmp_path: Path) ->
     assert len(set(seeds)) == 8
 
 
+@pytest.mark.slow
 def test_a_network_that_has_learned_goes_on_in_another_run(
     finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +331,7 @@ def test_an_opponent_that_became_another_is_said_and_rated_apart(
 # --- several processes ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_that_play_one_that_trains_and_one_that_rates_share_a_run(tmp_path: Path) -> None:
     begin(tmp_path / "run", generations=1)
     run = Folder(tmp_path / "run")
@@ -441,6 +445,7 @@ MOMENTS: list[Callable[[Folder], bool]] = [
 ]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     begin(tmp_path / "whole")
     run, words = Folder(tmp_path / "killed"), ["--generations", "2", *flags(*TINY)]

@@ -209,6 +209,7 @@ def test_a_player_is_known_by_search_network_and_version(tmp_path: Path) -> None
     assert f"#{sha256_of(SHIPPED)[:12]}" in identity_of(folder, f"{SHIPPED},Search=mcts")
 
 
+@pytest.mark.slow
 def test_rating_games_have_new_openings_each_match_and_the_last_network_is_rated(
     tmp_path: Path,
 ) -> None:
@@ -238,6 +239,7 @@ def test_intervals_are_as_wide_as_pairs_vary() -> None:
     assert scale([("1", few)], Learn(anchor="random"))["1"].error > 0
 
 
+@pytest.mark.slow
 def test_games_of_gates_count_in_the_ratings(tmp_path: Path) -> None:
     begin(
         tmp_path / "run", "learn.gate=0.1", "learn.gate_games=4", "learn.earlier=[4]", generations=2

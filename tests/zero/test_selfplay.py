@@ -295,7 +295,11 @@ IN_STEP = [
 ]
 
 
-@pytest.mark.parametrize("settings", IN_STEP, ids=["gumbel", "visits"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(IN_STEP[0], marks=pytest.mark.slow), IN_STEP[1]],
+    ids=["gumbel", "visits"],
+)
 def test_games_in_step_are_those_of_the_searcher(settings: SelfPlay) -> None:
     rounded = Rounded(inline_evaluator(Material()))
     together = in_step(replace(settings, rows=3), 4)
@@ -457,6 +461,7 @@ def test_a_tower_plays_the_same_bytes_whatever_the_rows_and_threads(tmp_path: Pa
     assert contents(tmp_path / "one") == contents(tmp_path / "three") == contents(tmp_path / "many")
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_tower_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     words = ["selfplay", "--network", TOWER, "--games", "10", "--json"]
     for text in ("playouts=8", "most_plies=10", "group=1", "rows=2", "workers=1"):
@@ -464,6 +469,7 @@ def test_a_killed_run_of_a_tower_goes_on_to_the_same_bytes(tmp_path: Path) -> No
     assert kill_and_go_on(words, tmp_path) < 10
 
 
+@pytest.mark.slow
 def test_search_contempt_has_a_tree_for_each_side() -> None:
     settings = replace(BY_VISITS, sc_limit=6, trees=2, reuse=True).validated()
     games = alone(settings, 4)

@@ -528,6 +528,7 @@ def test_ctrl_c_ends_a_server_that_waits_for_a_line(folder: Path) -> None:
         assert process.wait(60) == -signal.SIGINT
 
 
+@pytest.mark.slow
 def test_a_client_that_no_longer_reads_ends_the_server_without_a_traceback(folder: Path) -> None:
     with talking(folder) as process:
         assert process.stdin is not None

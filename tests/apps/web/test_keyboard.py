@@ -119,7 +119,9 @@ def test_coach(tab: Tab, coach: Server) -> None:
     assert "mate" in texts(tab, ".figure summary span")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [pytest.param(n, marks=[pytest.mark.slow] * (n in WIDTHS[1:3])) for n in WIDTHS]
+)
 def test_all_views_fit_a_width(tab: Tab, server: Server, coach: Server, width: int) -> None:
     phone = width == min(WIDTHS)
     tab.size(width, 844, mobile=phone)

@@ -56,6 +56,7 @@ def test_the_coach_speaks_the_language_of_the_server(german: Server) -> None:
     talk(german, work)
 
 
+@pytest.mark.slow
 def test_a_language_that_is_chosen_in_the_page_holds_for_all_its_words(
     tab: Tab, server: Server
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.apps.web.conftest import GAMES, PUZZLES, Server
 from tests.apps.web.steps import (
     choose,
@@ -187,6 +189,7 @@ def test_two_settings_stand_side_by_side(tab: Tab, server: Server) -> None:
     assert any("material" in text for text in texts(tab, ".engine-name"))
 
 
+@pytest.mark.slow
 def test_the_page_comes_back_when_the_server_does(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     type_move(tab, "e4")
@@ -482,6 +485,7 @@ def test_nothing_came_from_elsewhere_and_nothing_failed(tab: Tab, server: Server
     assert elsewhere == []
 
 
+@pytest.mark.slow
 def test_a_rested_engine_goes_on_and_a_reload_keeps_a_puzzle(tab: Tab, tmp_path: Path) -> None:
     columns, puzzle = PUZZLES.splitlines()
     two = [columns, puzzle, puzzle.replace("test1", "test2")]

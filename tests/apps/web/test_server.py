@@ -496,6 +496,7 @@ def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder:
         app.close()
 
 
+@pytest.mark.slow
 def test_an_analysis_rests_and_goes_on_where_it_was(folder: Path) -> None:
     server = Server(folder, "--minutes", "0.02")
 

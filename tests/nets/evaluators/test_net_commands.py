@@ -48,6 +48,7 @@ def test_new_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert "little" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_quantise_reports_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "net", "new", "sparse-64-threats")
     file = "sparse-64-threats.safetensors"
