@@ -820,6 +820,15 @@ def gone_back(at: At, text: str) -> bool:
     return came is not None and came.from_square == at.move.to_square
 
 
+def square_taken(at: At, text: str) -> bool:
+    """The moved pawn attacks a square, to which the named piece could go if it were not for it."""
+    square, (_, piece) = square_in(text), units(text)[0]
+    if piece is None or square not in at.after.attacks(at.move.to_square):
+        return False
+    goes = chess.Move(piece, square) in at.after.pseudo_legal_moves
+    return goes and at.after.piece_type_at(at.move.to_square) == chess.PAWN
+
+
 def shut_off(at: At, text: str) -> bool:
     """The moved piece has come between another of its side and what that guarded."""
     guard, target = (square for _, square in units(text)[-2:])
@@ -1151,6 +1160,12 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("file", r"takes the (?:half-)?open|on the (?:half-)?open", file_taken),
     ("rank", r"seventh rank|second rank", seventh),
     ("outpost", r"(?<!heads for )an outpost (?:for|on)", outpost),
+    ("square taken", r"takes (?:the square )?\w\d (?:away )?from", square_taken),
+    (
+        "given",
+        r"gives an? \w+ for ",
+        lambda at, t: material(after_line(at, t), at.mover) < material(at.before, at.mover),
+    ),
     (
         "bishop pair",
         r"bishop pair|both bishops",

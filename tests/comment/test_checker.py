@@ -123,6 +123,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("The knight on f7 now stands between the bishop on c4 and the pawn on e4.", "shut off"),
         ("This gets a knight to the outpost c3: 5...Qxg2 6.Rf1 d6.", "knight in"),
         ("This leaves only White with both bishops: 5...Qxg2 6.Rf1 d6.", "bishop pair"),
+        ("This gives a knight for only a pawn: 5...Qxg2 6.d3.", "given"),
+        ("This takes the square d6 from the bishop on f8.", "square taken"),
     ],
 )
 def test_what_is_said_of_a_line_is_tried_at_its_end(said: str, kind: str) -> None:

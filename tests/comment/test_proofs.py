@@ -85,6 +85,7 @@ SHOT = "r2qk2r/p2nb1pp/1p3p1n/2pPp3/2P5/3PB3/PP1N2PP/R2QKB1R w KQkq - 0 13"
 PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
 SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
 OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
+SPENT = "4k3/5p2/6n1/8/8/8/8/4K1R1 w - - 0 1"
 COME_OUT = "rnbqkbnr/ppp2ppp/3p4/4p3/3PP3/8/PPP2PPP/RNBQKBNR b KQkq - 0 2"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
 DISCOVERS = "4k3/8/8/8/4N3/8/8/4RK2 w - - 0 1"
@@ -237,6 +238,27 @@ CASES: list[Figures] = [
             scene(COME_OUT.replace("8/PPP", "7B/PPP"), "(Bxh3 a3) Bc8"),
             scene(COME_OUT, "(Nd7 a3) Nb8"),
             scene(COME_OUT, "(Bd7 a3 Nf6 b3 Be6 c3) Bd7"),
+        ],
+    ),
+    # It takes as much; it is not taken there; the better move keeps no more.
+    (
+        fault.GivesTooMuch((4,), (2,)),
+        scene(SPENT, "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "e1f2")),
+        [
+            scene(SPENT.replace("n", "r"), "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "e1f2")),
+            scene(SPENT, "Rxg6 Kf8 Kf2 Ke7", had=seen(0.2, "e1f2")),
+            scene(SPENT, "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "g1g6", "f7g6", "e1f2", "e8f7")),
+        ],
+    ),
+    # Another pawn attacked it before; the pawn is taken; another square; something stands there.
+    (
+        changed.TakesSquare(unit("nb8"), chess.C6),
+        scene("1n2k3/8/8/8/1P6/8/8/4K3 w - - 0 1", "b5"),
+        [
+            scene("1n2k3/8/8/3P4/1P6/8/8/4K3 w - - 0 1", "b5"),
+            scene("1n2k3/8/p7/8/1P6/8/8/4K3 w - - 0 1", "b5"),
+            scene("1n2k3/8/8/8/P7/8/8/4K3 w - - 0 1", "a5"),
+            scene("1n2k3/8/2p5/8/1P6/8/8/4K3 w - - 0 1", "b5"),
         ],
     ),
     # Three of four minor pieces are out; it takes something; it was out before.

@@ -10,10 +10,22 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR
 from kibitz.comment.claims.aftermath import PicksUp
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, passed, stands, step
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    Claim,
+    Kinds,
+    Step,
+    gone,
+    is_plain,
+    listed,
+    passed,
+    stands,
+    step,
+)
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
+from kibitz.comment.claims.outlook import answer_moves
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.claims.tactical import Fork
@@ -32,7 +44,6 @@ from kibitz.comment.judge import BETTER, WON, Label, label, standing, stands_cle
 EARLY = 6  # moves of a game in which a queen comes out early
 AT_HOME = 3  # minor pieces that are to come out first
 LATELY = 8  # plies in which a piece that goes back has come
-LONGEST_ANSWER = 7  # plies of a refutation that are named
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,35 @@ class EnPrise(Claim):
 
 
 WORTH_OF = {**CENTIPAWNS, 6: 0}
+
+
+@dataclass(frozen=True)
+class GivesTooMuch(Claim):
+    """A piece has taken something worth less, is taken, and nothing makes up for it."""
+
+    lost: Kinds
+    won: Kinds
+
+    def proved(self, scene: Scene) -> bool:
+        """So the printed line ends, with nothing hanging; that of the better move has more."""
+        return self in given_too_much(scene)
+
+
+def given_too_much(scene: Scene) -> list[GivesTooMuch]:
+    """What is lost and won in the line after a capture that is answered on its square."""
+    took, white = scene.captured, scene.mover
+    if took is None or not scene.reply or scene.takes_back or scene.piece.worth <= took.worth:
+        return []
+    end = played(scene.after, *answer_moves(scene))
+    own, theirs = (gone(scene.before, end, side) for side in (white, not white))
+    if captured_by(scene.after, scene.reply) != scene.piece or own is None or theirs is None:
+        return []
+    lost, won = listed(own - theirs), listed(theirs - own)
+    named = lost == (scene.piece.kind,) and took.kind in won and is_plain(lost, won)
+    ends = scene.before, scene.instead.calm_boards[-1] if scene.had else scene.before
+    most = max(balance(board, white) for board in (end, scene.other.calm_boards[-1]))
+    costs = force.is_calm(end) and all(most < balance(board, white) for board in ends)
+    return [GivesTooMuch(lost, won)] if named and costs else []
 
 
 @dataclass(frozen=True)
@@ -390,38 +430,13 @@ class Keeps(Claim):
 CAUSES = (
     EarlyQueen,
     EnPrise,
+    GivesTooMuch,
     Abandons,
     Overlooks,
     AllowsMate,
     LosesEnding,
     Allows,
 )  # which say nothing of a better move
-
-
-def answer_line(scene: Scene) -> str:
-    """The refutation and the moves after it, until material is won for good: 6.Nd5 Qd6 7.Bxg5."""
-    boards = scene.other.boards
-    had, other = balance(scene.after, not scene.mover), not scene.mover
-    lasting = (
-        number
-        for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
-        if all(balance(board, other) > had for board in boards[number : number + 2])
-    )
-    moves, plies = (scene.other.move, *scene.other.follow), max(3, next(lasting, 3))
-    while plies < len(moves) and _takes_back(boards[plies - 1], *moves[plies - 1 : plies + 1]):
-        plies += 1
-    return scene.after.variation_san(moves[:plies]).replace(". ", ".")
-
-
-def _takes_back(board: chess.Board, move: chess.Move, answer: chess.Move) -> bool:
-    """Whether a move captures and the answer takes back."""
-    return board.is_capture(move) and answer.to_square == move.to_square
-
-
-def line_to(scene: Scene, plies: int) -> str:
-    """A move and those of its line up to the one that comes so many plies later."""
-    moves = (scene.move, *scene.follow[:plies])
-    return scene.before.variation_san(moves).replace(". ", ".")
 
 
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
@@ -454,6 +469,8 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
         yield Overlooks(reply, same or tuple(c for c in [Wins((), ())] if c.proved(threat)))
         if target is not None:
             yield Overlooks(reply)  # which shows what of
+    if not why:
+        yield from given_too_much(scene)
     yield Allows(reply, why)
 
 

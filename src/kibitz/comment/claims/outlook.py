@@ -18,11 +18,12 @@ from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.tactical import TakesLoose
-from kibitz.comment.facts import Scene, Unit, is_passed, played
+from kibitz.comment.facts import Scene, Unit, balance, is_passed, played
 from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clear
 from kibitz.comment.openings import opening_of
 
 WORTH_MEETING = 0.2  # value that it gains if the other side passes
+LONGEST_ANSWER = 7  # plies of a refutation that are named
 MUCH_WORSE = 0.15  # value that the next best move costs, at least, where it is named
 
 
@@ -41,6 +42,37 @@ class Continues(Claim):
 def expected_line(scene: Scene) -> str:
     """The first moves that are expected after a move, numbered."""
     return scene.after.variation_san(scene.follow[:LONG_ENOUGH]).replace(". ", ".")
+
+
+def answer_line(scene: Scene) -> str:
+    """The refutation and the moves after it, as text: 6.Nd5 Qd6 7.Bxg5."""
+    return scene.after.variation_san(answer_moves(scene)).replace(". ", ".")
+
+
+def answer_moves(scene: Scene) -> tuple[chess.Move, ...]:
+    """The refutation and the moves after it, until material is won for good."""
+    boards = scene.other.boards
+    had, other = balance(scene.after, not scene.mover), not scene.mover
+    lasting = (
+        number
+        for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
+        if all(balance(board, other) > had for board in boards[number : number + 2])
+    )
+    moves, plies = (scene.other.move, *scene.other.follow), max(3, next(lasting, 3))
+    while plies < len(moves) and _takes_back(boards[plies - 1], *moves[plies - 1 : plies + 1]):
+        plies += 1
+    return moves[:plies]
+
+
+def _takes_back(board: chess.Board, move: chess.Move, answer: chess.Move) -> bool:
+    """Whether a move captures and the answer takes back."""
+    return board.is_capture(move) and answer.to_square == move.to_square
+
+
+def line_to(scene: Scene, plies: int) -> str:
+    """A move and those of its line up to the one that comes so many plies later."""
+    moves = (scene.move, *scene.follow[:plies])
+    return scene.before.variation_san(moves).replace(". ", ".")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import MINOR, Claim, Weights, falls_along, stands
+from kibitz.comment import force
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    MINOR,
+    Claim,
+    Weights,
+    falls_along,
+    passed,
+    stands,
+)
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -143,6 +152,31 @@ def _is_exchangeable(scene: Scene) -> bool:
     """Whether a knight or bishop may take the piece that has moved, at once."""
     takes = scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed])
     return any(scene.after.piece_type_at(take.from_square) in MINOR for take in takes)
+
+
+@dataclass(frozen=True)
+class TakesSquare(Claim):
+    """A pawn comes to attack a square to which a piece of the other side would go."""
+
+    piece: Unit
+    square: int
+
+    def proved(self, scene: Scene) -> bool:
+        """It could have gone there, no pawn attacked it, and it would be lost there now."""
+        goes, white = chess.Move(self.piece.square, self.square), scene.mover
+        idle, pawns = passed(scene.before), scene.before.pawns
+        if idle is None or scene.piece.kind != chess.PAWN or self.piece.kind < chess.KNIGHT:
+            return False
+        attacked = scene.before.attackers_mask(white, self.square) & pawns
+        now = self.square in scene.after.attacks(scene.landed)
+        if attacked or not now or self.piece.white == white or self.piece.kind == chess.KING:
+            return False
+        boards = idle, scene.after
+        if not all(stands(board, self.piece) and goes in board.legal_moves for board in boards):
+            return False
+        had, has = (force.loss_on(played(board, goes), self.square) for board in boards)
+        safe = not force.loss_on(scene.after, scene.landed)
+        return safe and not had and has >= CENTIPAWNS[chess.PAWN]
 
 
 @dataclass(frozen=True)

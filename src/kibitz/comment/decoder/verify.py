@@ -20,6 +20,7 @@ from kibitz.comment.check.readers import KIND, NAMED, kind_named
 from kibitz.comment.check.statements import Stands, Thing, View
 from kibitz.comment.check.text import MOVE, sentences
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import outlook
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
 from kibitz.comment.facts import Scene
@@ -150,9 +151,9 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
             keys, slots = [*keys, f"{name}.worth"], slots | worth(values)
         if isinstance(claim, (fault.Allows, fault.Better)) and claim.plies:
             first = scene.other if isinstance(claim, fault.Allows) else scene.instead
-            keys, slots["line"] = [f"{name}.later"], fault.line_to(first, claim.plies)
-        elif isinstance(claim, fault.Allows):
-            slots["line"] = fault.answer_line(scene)
+            keys, slots["line"] = [f"{name}.later"], outlook.line_to(first, claim.plies)
+        elif isinstance(claim, (fault.Allows, fault.GivesTooMuch)):
+            slots["line"] = outlook.answer_line(scene)
     for key in keys:
         for text in table.get(key, ()):
             text = text[:1].upper() + text[1:]

@@ -12,11 +12,12 @@ import chess
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.outlook import is_forcing, mark_of
-from kibitz.comment.facts import Scene, phase, played
+from kibitz.comment.facts import Scene, phase, played, unit
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     consequences,
@@ -231,6 +232,8 @@ def _found_on_the_board(
     theirs += same_reply(scene) if best and scene.reply else []
     if answer and (why := taken(scene.other, scene)):
         yield fault.Allows(answer.reply, (*why, *_besides(scene.other, theirs)))
+    if answer and best and (why := _square_taken(scene)):
+        yield fault.Allows(answer.reply, why)
     if answer and (kept := retaking_fails(scene.other)) and not falls_too(kept[0].target, scene):
         yield fault.Allows(answer.reply, (*kept,))
     if best is None or best.why:
@@ -259,6 +262,15 @@ def _found_on_the_board(
         yield fault.Allows(answer.reply, why[:1])
     if why := tuple(claim for claim in _doubled(scene.instead) if is_missed(claim, scene)):
         yield fault.Better(best.step, why[:1])
+
+
+def _square_taken(scene: Scene) -> tuple[Claim, ...]:
+    """That the refutation takes from a piece the square to which it should have gone."""
+    move, board = scene.instead.move, scene.after
+    if board.piece_at(move.from_square) != scene.before.piece_at(move.from_square):
+        return ()
+    takes = changed.TakesSquare(unit(scene.before, move.from_square), move.to_square)
+    return (takes,) if takes.proved(scene.other) else ()
 
 
 def _doubled(line: Scene) -> list[aftermath.Doubles]:

@@ -11,10 +11,17 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.claims.faults import answer_line, line_to
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import Intends, NextFails, mark_of, next_best, next_idea
+from kibitz.comment.claims.outlook import (
+    Intends,
+    NextFails,
+    answer_line,
+    line_to,
+    mark_of,
+    next_best,
+    next_idea,
+)
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
 from kibitz.comment.select.rank import FEATURE_WEIGHTS, Level, Memory, kind_of
@@ -111,7 +118,7 @@ class Speaker:
             name = f"{claim.had}.{claim.has}"
             return self._varied(name, language.turns[name]).format(**slots)
         name, why = type(claim).__name__, ""
-        if isinstance(claim, (fault.Allows, fault.LosesEnding)):
+        if isinstance(claim, (fault.Allows, fault.LosesEnding, fault.GivesTooMuch)):
             slots["line"] = language.notation(answer_line(scene))
         match claim:
             case fault.Overlooks() | fault.Abandons():

@@ -8,6 +8,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{piece} is lost there to {reply}.",
         "That puts {piece} where {reply} takes it.",
     ),
+    "GivesTooMuch": (
+        "{mover} gives {lost} for {won}, which is too little: {line}.",
+        "This gives {lost} for only {won}: {line}.",
+    ),
     "Abandons": (
         "{guard} no longer guards {target}, and {reply} takes it.",
         "This takes a guard away from {target}: {reply}.",

@@ -159,6 +159,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Seventh": ("brings the rook to the seventh rank", "puts the rook on the seventh rank"),
     "Seventh.black": ("brings the rook to the second rank", "puts the rook on White's second rank"),
+    "TakesSquare": (
+        "takes the square {square} from {piece}",
+        "takes {square} away from {piece}",
+    ),
     "Outpost": (
         "settles on {square}, an outpost for the {kind}",
         "gains an outpost for the {kind} on {square}",

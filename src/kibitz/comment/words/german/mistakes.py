@@ -8,6 +8,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{piece:der} geht dort durch {reply} verloren.",
         "Das stellt {piece:den} ein: {reply}.",
     ),
+    "GivesTooMuch": ("Das gibt {lost:den} für {won:den}, und das ist zu wenig: {line}.",),
     "Abandons": (
         "{guard:der} deckt {target:den} nicht mehr, und {reply} schlägt {target:ihn}.",
         "Das nimmt {target:dem} eine Deckung: {reply}.",

@@ -209,6 +209,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Seventh": ("bringt den Turm auf die siebte Reihe", "stellt den Turm auf die siebte Reihe"),
     "Seventh.black": ("bringt den Turm auf die zweite Reihe", "stellt den Turm auf die 2. Reihe"),
+    "TakesSquare": ("nimmt {piece:dem} das Feld {square}",),
     "Outpost": (
         "besetzt {square}, einen Vorposten für {kind:den}",
         "verschafft {kind:dem} einen Vorposten auf {square}",
