@@ -14,7 +14,7 @@ import pytest
 
 from kibitz.comment import claims
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.claims import aftermath, cover, grades, ideas, outcomes, outlook
+from kibitz.comment.claims import aftermath, cover, endings, grades, ideas, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -85,6 +85,8 @@ SHOT = "r2qk2r/p2nb1pp/1p3p1n/2pPp3/2P5/3PB3/PP1N2PP/R2QKB1R w KQkq - 0 13"
 PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
 SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
 OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
+CORNER = "r2qkbnr/pp3ppp/4p3/3pN3/6Q1/2N4P/PP2KPP1/n1B4R w kq - 0 12"
+TO_CORNER = "Qa4+ Ke7 Qb4+ Qd6 Qxb7+ Ke8"
 SPENT = "4k3/5p2/6n1/8/8/8/8/4K1R1 w - - 0 1"
 COME_OUT = "rnbqkbnr/ppp2ppp/3p4/4p3/3PP3/8/PPP2PPP/RNBQKBNR b KQkq - 0 2"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
@@ -945,7 +947,7 @@ CASES: list[Figures] = [
     ),
     # The king turns away from it, or the rook takes it.
     (
-        aftermath.StopsPassed(unit("Ph6"), "2.Ke2 Kg5 3.Kd3 Kxh6"),
+        endings.StopsPassed(unit("Ph6"), "2.Ke2 Kg5 3.Kd3 Kxh6"),
         scene(MARCH, "Kf6 Ke2 Kg5 Kd3 Kxh6 Kxd4"),
         [
             scene(MARCH, "Kf6 Ke2 Kg5 Kd3 Kg4 Kxd4"),
@@ -965,6 +967,15 @@ CASES: list[Figures] = [
         [
             scene(DOWN, "Rf4+ Ke2 Rf8 Kd3 Rf4"),
             scene(DOWN, "Rh3+ Kg2 Rxc3 bxc3 Kxe4 Kg3"),
+        ],
+    ),
+    # A pawn falls on the way; the rook is left where it is; the queen falls on the way.
+    (
+        aftermath.PicksUp(unit("ra8"), (), "12...Ke7 13.Qb4+ Qd6 14.Qxb7+ Ke8 15.Qxa8+"),
+        scene(CORNER, f"{TO_CORNER} Qxa8+ Ke7 Qxa7+"),
+        [
+            scene(CORNER, f"{TO_CORNER} Qa6 Kd8 Qb7"),
+            scene(CORNER, f"{TO_CORNER} Nc6 Qd7 Qxa8+ Qd8 Nxd8"),
         ],
     ),
     (
@@ -1051,6 +1062,12 @@ CASES: list[Figures] = [
             scene(DOUBLED.replace("4k3", "r3k3"), "Qxa6 Rd8 Qxb7 Kf8 Kf1 Kg8"),
             scene(DOUBLED.replace("pp6", "1p6"), "Qxa6 bxa6 Kf1 Kd7 Ke2 Kd6 Kd3"),
         ],
+    ),
+    # One of them is taken later, but it is taken at once.
+    (
+        aftermath.Doubles(0, "1...bxa6"),
+        scene(DOUBLED.replace("6K1", "R5K1"), "Qxa6 bxa6 Kf1 Kd7 Rxa6 Kc7 Rxa7+"),
+        [scene(DOUBLED.replace("6K1", "R5K1"), "Qxa6 bxa6 Rxa6 Kd7 Rxa7+ Kd6 Kf1")],
     ),
     # The bishop stays, or there was only one before.
     (

@@ -6,6 +6,7 @@ and, where nothing is at stake, time won, passed pawns, places of pieces.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,6 +17,7 @@ from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, Weights, gone, listed, stands
 from kibitz.comment.claims.cover import not_retaken
+from kibitz.comment.claims.endings import StopsPassed, stopped
 from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
 from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
@@ -121,13 +123,19 @@ def picked_up(scene: Scene) -> list[PicksUp]:
             continue
         first = boards[plies] if scene.takes_back else scene.before
         theirs, own = (gone(first, boards[end], side) for side in (not white, white))
-        if theirs is None or own is None or listed(theirs - own) != (took.kind,):
+        if theirs is None or own is None or not _is_chief(took, theirs - own):
             continue
         at_once = end <= AT_ONCE and not plies  # which needs no line
         line = "" if at_once else scene.told(end)
         if line or at_once:
             found.append(PicksUp(took, listed(own - theirs), line))
     return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
+
+
+def _is_chief(took: Unit, won: Counter[int]) -> bool:
+    """Whether something is all that is won, or a piece and some pawns on the way to it."""
+    only = took.kind == chess.PAWN
+    return listed(won if only else won - Counter({chess.PAWN: won[chess.PAWN]})) == (took.kind,)
 
 
 @dataclass(frozen=True)
@@ -169,34 +177,6 @@ def queened(scene: Scene) -> list[Queens]:
             taken = [move.to_square for move in moves[plies + 1 : plies + 2]]
             kept = taken not in ([], [moves[plies].to_square])
             return [Queens(scene.told(plies + 1))] if kept else []
-    return []
-
-
-@dataclass(frozen=True)
-class StopsPassed(LineEnd):
-    """The king goes and takes a passed pawn that has come far."""
-
-    pawn: Unit
-    line: str = ""
-
-    def found(self, scene: Scene) -> Sequence[Claim]:
-        """It takes it where it stood before the move, in two moves or three."""
-        return stopped(scene)
-
-
-def stopped(scene: Scene) -> list[StopsPassed]:
-    """The passed pawn to which the king goes in the line, without queens."""
-    boards, moves = scene.course_boards, scene.course
-    if scene.piece.kind != chess.KING or scene.before.queens:
-        return []
-    for plies in range(2, min(LATEST + 1, len(moves)), 2):
-        board, move = boards[plies], moves[plies]
-        took = captured_by(board, move)
-        if took is None or board.piece_type_at(move.from_square) != chess.KING:
-            continue
-        passed = is_passed(scene.before, took.square, took.white) and stands(scene.before, took)
-        if took.kind == chess.PAWN and passed and _rank(took) >= FAR_UP:
-            return [StopsPassed(took, scene.told(plies + 1))]
     return []
 
 
@@ -413,7 +393,10 @@ class Doubles(LineEnd):
     line: str = ""
 
     def found(self, scene: Scene) -> Sequence[Claim]:
-        """They were not before, are so whatever takes back, and to the end; nothing is lost."""
+        """They were not before, are so whatever takes back, and for two moves or to the end.
+
+        Nothing is lost in that line.
+        """
         return doubled(scene)
 
 
@@ -435,6 +418,10 @@ def doubled(scene: Scene) -> list[Doubles]:
     def stays(file: int) -> Callable[[chess.Board], bool]:
         return lambda board: file in doubled_files(board, other)
 
+    soon = boards[2 : 3 + LASTS]
+    for file in sorted(files):
+        if len(soon) > LASTS and all(map(stays(file), soon)):
+            return [Doubles(file, scene.told(2))]  # by what takes back at once
     return [
         Doubles(file, line) for file in sorted(files) for line in _since(scene, stays(file)) if line
     ]

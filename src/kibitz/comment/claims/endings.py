@@ -5,16 +5,29 @@ See `features`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Weights, passed, stands
+from kibitz.comment.claims.claim import Claim, Weights, passed, stands
 from kibitz.comment.claims.features import Feature, Finder
+from kibitz.comment.claims.outcomes import LineEnd
 from kibitz.comment.claims.positional import is_pawn_ending
-from kibitz.comment.facts import Scene, Unit, ahead, balance, is_passed, phase, played, unit, units
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    ahead,
+    balance,
+    captured_by,
+    is_passed,
+    phase,
+    played,
+    unit,
+    units,
+)
 from kibitz.comment.judge import BETTER, WON
 
 BEHIND = 2  # pawns' worth from which a stalemate saves something
@@ -25,6 +38,8 @@ NEAR = 2  # squares between a king and the one before the pawn that it is to hel
 HELPED = 4  # moves to its promotion from which on a king helps a passed pawn
 SOON = 8  # plies of the line within which it does
 LOST_MOVE = 7  # plies within which a king loses a move
+LAST_STEP = 4  # plies within which a king takes a passed pawn, on this rank, from 0, or further
+FAR_UP = 4
 RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the board
 
 
@@ -339,6 +354,35 @@ def _is_wrong(board: chess.Board, white: bool) -> bool:
     right = bishops & (chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES)
     bare = board.occupied_co[not white].bit_count() == 1
     return bare and files in ({0}, {7}) and not right and king == corner
+
+
+@dataclass(frozen=True)
+class StopsPassed(LineEnd):
+    """The king goes and takes a passed pawn that has come far."""
+
+    pawn: Unit
+    line: str = ""
+
+    def found(self, scene: Scene) -> Sequence[Claim]:
+        """It takes it where it stood before the move, in two moves or three."""
+        return stopped(scene)
+
+
+def stopped(scene: Scene) -> list[StopsPassed]:
+    """The passed pawn to which the king goes in the line, without queens."""
+    boards, moves = scene.course_boards, scene.course
+    if scene.piece.kind != chess.KING or scene.before.queens:
+        return []
+    for plies in range(2, min(LAST_STEP + 1, len(moves)), 2):
+        board, move = boards[plies], moves[plies]
+        took = captured_by(board, move)
+        if took is None or board.piece_type_at(move.from_square) != chess.KING:
+            continue
+        was_passed = is_passed(scene.before, took.square, took.white)
+        rank = (took.square ^ RELATIVE[took.white]) >> 3
+        if took.kind == chess.PAWN and was_passed and stands(scene.before, took) and rank >= FAR_UP:
+            return [StopsPassed(took, scene.told(plies + 1))]
+    return []
 
 
 ENDING_FINDERS: dict[Finder, Weights] = {

@@ -175,8 +175,9 @@ class TakesSquare(Claim):
         if not all(stands(board, self.piece) and goes in board.legal_moves for board in boards):
             return False
         had, has = (force.loss_on(played(board, goes), self.square) for board in boards)
-        safe = not force.loss_on(scene.after, scene.landed)
-        return safe and not had and has >= CENTIPAWNS[chess.PAWN]
+        takes = scene.after.generate_legal_captures(to_mask=chess.BB_SQUARES[scene.landed])
+        lost = any((force.gain(scene.after, take) or 0) >= force.LEAST for take in takes)
+        return not (lost or had) and has >= CENTIPAWNS[chess.PAWN]
 
 
 @dataclass(frozen=True)
