@@ -118,6 +118,17 @@ def pinned(at: At, text: str) -> bool:
     return any(front in at.after.attacks(one) for one in new)
 
 
+def into_pin(at: At, text: str) -> bool:
+    """The moved piece stands between an enemy piece and the other that is named."""
+    front, back = (place(at.after, one, at.mover) for one in units(text)[:2])
+    if front != at.move.to_square or back is None:
+        return False
+    without = at.after.copy()
+    without.remove_piece_at(front)
+    new = without.attackers(not at.mover, back) - at.after.attackers(not at.mover, back)
+    return any(front in at.after.attacks(one) for one in new)
+
+
 def pressed(at: At, text: str) -> bool:
     """A piece that is pinned already is attacked by one more, if only through another attacker."""
     board, front = at.after.copy(), place(at.after, units(text)[0], not at.mover)
@@ -1237,6 +1248,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses it to {MOVE}", met),
     ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
     ("own king", r"-file beside \w+'s own king", file_left),
+    ("into a pin", r"^(?:There )?[Tt]he \w+ on \w\d is pinned to", into_pin),
     ("pinned guard", r"is pinned and cannot take back", cannot_take_back),
     (
         "attacker",

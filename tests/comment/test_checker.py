@@ -124,6 +124,7 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This gets a knight to the outpost c3: 5...Qxg2 6.Rf1 d6.", "knight in"),
         ("This leaves only White with both bishops: 5...Qxg2 6.Rf1 d6.", "bishop pair"),
         ("This gives a knight for only a pawn: 5...Qxg2 6.d3.", "given"),
+        ("The knight on f7 is pinned to the king there.", "into a pin"),
         ("This takes the square d6 from the bishop on f8.", "square taken"),
     ],
 )

@@ -87,6 +87,7 @@ SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
 OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
 CORNER = "r2qkbnr/pp3ppp/4p3/3pN3/6Q1/2N4P/PP2KPP1/n1B4R w kq - 0 12"
 TO_CORNER = "Qa4+ Ke7 Qb4+ Qd6 Qxb7+ Ke8"
+INTO_PIN = "4r1k1/3p4/8/8/8/3B4/8/4Q1K1 w - - 0 1"
 SPENT = "4k3/5p2/6n1/8/8/8/8/4K1R1 w - - 0 1"
 COME_OUT = "rnbqkbnr/ppp2ppp/3p4/4p3/3PP3/8/PPP2PPP/RNBQKBNR b KQkq - 0 2"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
@@ -521,6 +522,16 @@ CASES: list[Figures] = [
         [
             scene("3q1rk1/8/8/3P4/8/4N3/7P/4K3 w - - 0 1", "h3 Qxd5"),
             scene("3qr1k1/8/8/3P4/8/4N3/6BP/4K3 w - - 0 1", "h3 Qxd5"),
+        ],
+    ),
+    # It goes on; nothing stands behind it; it is traded.
+    (
+        cover.IntoPin(unit("Be4"), unit("Qe1")),
+        scene(INTO_PIN, "Be4 d5 Kf2 dxe4 Kg1"),
+        [
+            scene(INTO_PIN, "Be4 d5 Bxd5+ Kf8 Qxe8+ Kxe8"),
+            scene(INTO_PIN.replace("4Q1", "3Q2"), "Be4 d5 Kf2 dxe4 Kg1"),
+            scene(INTO_PIN, "Be4 Kf7 Kf2 Rxe4 Qxe4 Kf8"),
         ],
     ),
     # The pawn stays, or the knight did not stand before it.

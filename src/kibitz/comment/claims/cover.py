@@ -26,6 +26,7 @@ from kibitz.comment.claims.claim import (
     step,
 )
 from kibitz.comment.facts import (
+    SLIDERS,
     Scene,
     Unit,
     balance,
@@ -33,6 +34,7 @@ from kibitz.comment.facts import (
     is_open,
     is_passed,
     played,
+    ray_beyond,
     unit,
     units,
 )
@@ -113,6 +115,41 @@ class PinnedGuard(Claim):
         guards = self.guard.square in board.attackers(scene.mover, square)
         takes = any(board.generate_legal_moves(to_mask=chess.BB_SQUARES[square]))
         return pinned and guards and not (takes or board.is_check())
+
+
+@dataclass(frozen=True)
+class IntoPin(Claim):
+    """A piece has moved to where it is pinned to its king or queen."""
+
+    target: Unit  # the piece
+    to: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It is taken there by a later move of the refutation, and its side ends with less."""
+        return self in into_pin(scene)
+
+
+def into_pin(scene: Scene) -> list[IntoPin]:
+    """What a piece that has moved, and falls where it stands, is pinned to, if it is."""
+    if not scene.reply or scene.piece.kind in (chess.PAWN, chess.KING):
+        return []
+    answer, board, held = scene.other, scene.after, list[Unit]()
+    falls = any(
+        captured_by(answer.course_boards[plies], move) == scene.piece
+        for plies, move in enumerate(answer.course[: SOON + 1])
+        if plies in (2, SOON)
+    )
+    if not falls or balance(answer.calm_boards[-1], scene.mover) >= balance(board, scene.mover):
+        return []
+    for attacker in board.attackers(not scene.mover, scene.landed):
+        by, behind = unit(board, attacker), ray_beyond(board, attacker, scene.landed)
+        if by.kind in SLIDERS and behind is not None and board.color_at(behind) == scene.mover:
+            held.append(unit(board, behind))
+    return [
+        IntoPin(scene.piece, to)
+        for to in held
+        if to.kind in (chess.QUEEN, chess.KING) and to.worth > scene.piece.worth
+    ]
 
 
 @dataclass(frozen=True)
@@ -312,7 +349,7 @@ def _falls(scene: Scene) -> Iterator[Fall]:
             yield Fall(plies, by, target)
 
 
-Uncovers: TypeAlias = Unblocks | Shuts | Unguards | PinnedGuard
+Uncovers: TypeAlias = Unblocks | Shuts | Unguards | PinnedGuard | IntoPin
 
 
 def uncovered(scene: Scene) -> list[Uncovers]:
@@ -324,7 +361,7 @@ def uncovered(scene: Scene) -> list[Uncovers]:
         guards = scene.before.attackers(scene.mover, fall.target.square)
         guards.discard(scene.move.from_square)
         claims += (Shuts(scene.piece, unit(scene.before, square), fall.target) for square in guards)
-    return [claim for claim in claims if claim.proved(scene)]
+    return [*(claim for claim in claims if claim.proved(scene)), *into_pin(scene)]
 
 
 def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing]:

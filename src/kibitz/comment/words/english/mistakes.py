@@ -27,6 +27,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "Unguards": ("{guard} no longer guards {target}.", "{target} is no longer guarded by {guard}."),
     "PinnedGuard": ("{guard} is pinned and cannot take back on {at}.",),
+    "IntoPin": ("{target} is pinned to {to} there.", "There {target} is pinned to {to}."),
     "LiftsBlockade": (
         "{piece} no longer blocks the pawn on {square}.",
         "This gives up the blockade of the pawn on {square}.",

@@ -20,6 +20,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
     "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),
     "PinnedGuard": ("{guard:der} ist gefesselt und kann auf {at} nicht zurückschlagen.",),
+    "IntoPin": ("{target:der} ist dort an {to:den} gefesselt.",),
     "LiftsBlockade": ("{piece:der} blockiert den Bauern auf {square} nicht mehr.",),
     "OpensOwnKing": ("Das öffnet die {file}-Linie neben dem eigenen König.",),
     "Overlooks": (
