@@ -832,12 +832,11 @@ def gone_back(at: At, text: str) -> bool:
 
 
 def square_taken(at: At, text: str) -> bool:
-    """The moved pawn attacks a square, to which the named piece could go if it were not for it."""
+    """What moved attacks a square to which the named piece may go."""
     square, (_, piece) = square_in(text), units(text)[0]
     if piece is None or square not in at.after.attacks(at.move.to_square):
         return False
-    goes = chess.Move(piece, square) in at.after.pseudo_legal_moves
-    return goes and at.after.piece_type_at(at.move.to_square) == chess.PAWN
+    return chess.Move(piece, square) in at.after.pseudo_legal_moves
 
 
 def shut_off(at: At, text: str) -> bool:
@@ -1202,7 +1201,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         one_piece_each,
     ),
     ("makes way", r"(?:makes|opens the) way for", way_made),
-    ("bare king", r"without a pawn beside", no_pawn_beside),
+    ("bare king", r"no pawns for cover", no_pawn_beside),
     ("opposite bishops", r"opposite colours|opposite-coloured", opposite_bishops),
     (
         "king's file",
@@ -1248,6 +1247,14 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses it to {MOVE}", met),
     ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
     ("own king", r"-file beside \w+'s own king", file_left),
+    (
+        "square let go",
+        r"gives up the guard of \w\d",
+        lambda at, t: (
+            square_in(t) in at.before.attacks(at.move.from_square)
+            and square_in(t) not in at.after.attacks(at.move.to_square)
+        ),
+    ),
     ("into a pin", r"^(?:There )?[Tt]he \w+ on \w\d is pinned to", into_pin),
     ("pinned guard", r"is pinned and cannot take back", cannot_take_back),
     (
@@ -1332,7 +1339,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "sacrifice",
-        r"\bsacrifices\b|gives up (?!the right|the blockade)"
+        r"\bsacrifices\b|gives up (?!the right|the blockade|the guard)"
         r"|\boffers (?!a trade|to exchange|.* is stalemate)",
         given,
     ),

@@ -106,7 +106,6 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This brings a rook to g1: 5...Qxg2 6.Rf1 d6.", "rook in"),
         ("The line from the bishop on c8 to the pawn on d2 is open now.", "line open"),
         ("The knight on f7 no longer guards the bishop on c4.", ""),
-        ("The bishop on c4 is no longer guarded by the knight on f7.", ""),
         ("The knight on f7 no longer guards the pawn on d2.", "let go"),
         ("This guards the pawn on e4.", "covers"),
         ("This meets 5...Kxf7 with 6.Bc4.", "meets"),
@@ -125,6 +124,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This leaves only White with both bishops: 5...Qxg2 6.Rf1 d6.", "bishop pair"),
         ("This gives a knight for only a pawn: 5...Qxg2 6.d3.", "given"),
         ("The knight on f7 is pinned to the king there.", "into a pin"),
+        ("This gives up the guard of d3.", ""),
+        ("This gives up the guard of a8.", "square let go"),
         ("This takes the square d6 from the bishop on f8.", "square taken"),
     ],
 )

@@ -145,7 +145,9 @@ def test_what_follows_a_reply_is_looked_at_again_where_it_ends_early() -> None:
     line = tuple(map(chess.Move.from_uci, ("e2e4", "e8e7", "e1e2")))
     more = Evaluation(Score("cp", 0), 0.0, (chess.Move.from_uci("e7e6"),))
     had = Evaluation(Score("cp", -500), -0.7, line)
-    made = Scene(board, line[0], line[1:], seen_by(always(more)), had=had)
+    end = Evaluation(Score("cp", 0), 0.0, ())
+    looks = seen_by(lambda at, _: more if more.line[0] in at.legal_moves else end)
+    made = Scene(board, line[0], line[1:], looks, had=had)
     assert made.other.follow == (line[2], *more.line)
     assert made.instead.follow == (*line[1:], *more.line)
 

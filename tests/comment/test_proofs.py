@@ -253,7 +253,7 @@ CASES: list[Figures] = [
             scene(SPENT, "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "g1g6", "f7g6", "e1f2", "e8f7")),
         ],
     ),
-    # Another pawn attacked it before; the pawn is taken; another square; something stands there.
+    # It was attacked before; the pawn is taken; another square; something stands there.
     (
         changed.TakesSquare(unit("nb8"), chess.C6),
         scene("1n2k3/8/8/8/1P6/8/8/4K3 w - - 0 1", "b5"),
@@ -522,6 +522,18 @@ CASES: list[Figures] = [
         [
             scene("3q1rk1/8/8/3P4/8/4N3/7P/4K3 w - - 0 1", "h3 Qxd5"),
             scene("3qr1k1/8/8/3P4/8/4N3/6BP/4K3 w - - 0 1", "h3 Qxd5"),
+        ],
+    ),
+    # It goes elsewhere, takes something, or another piece has moved.
+    (
+        cover.UnguardsSquare(unit("pf5"), chess.E6),
+        scene("4k3/5p2/8/8/3N4/8/8/4K3 b - - 0 1", "f5 Ne6"),
+        [
+            scene("4k3/5p2/8/8/3N4/8/8/4K3 b - - 0 1", "f5 Nc6"),
+            scene("4k3/5p2/4b3/8/3N4/8/8/4K3 b - - 0 1", "f5 Nxe6"),
+            scene("4k3/5p2/8/8/3N4/8/8/4K3 b - - 0 1", "Kd7 Ne6"),
+            scene("4k3/8/8/4N3/2b5/8/8/4K3 b - - 0 1", "Bd5 Nd3"),
+            scene("4k3/8/8/4N3/2b5/8/8/4K3 b - - 0 1", "Bd3 Nxd3"),
         ],
     ),
     # It goes on; nothing stands behind it; it is traded.
@@ -1079,6 +1091,14 @@ CASES: list[Figures] = [
         aftermath.Doubles(0, "1...bxa6"),
         scene(DOUBLED.replace("6K1", "R5K1"), "Qxa6 bxa6 Kf1 Kd7 Rxa6 Kc7 Rxa7+"),
         [scene(DOUBLED.replace("6K1", "R5K1"), "Qxa6 bxa6 Rxa6 Kd7 Rxa7+ Kd6 Kf1")],
+    ),
+    (
+        changed.TakesSquare(unit("Ra2"), chess.A1),
+        scene("4r1k1/8/8/8/8/7K/R7/8 b - - 0 1", "Re1"),
+        [
+            scene("4r1k1/8/8/8/8/7K/R7/8 b - - 0 1", "Re2"),
+            scene("4r1k1/8/8/8/8/7K/R2Q4/8 b - - 0 1", "Re1"),
+        ],
     ),
     # The bishop stays, or there was only one before.
     (

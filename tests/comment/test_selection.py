@@ -537,7 +537,9 @@ def test_what_another_move_as_good_does_not_do_is_no_reason(
     """The rook guards the pawn, and a king's move is as good, by two looks or not."""
     had = replace(seen(0.2, "g6e6"), other=seen(first, "e8d7"))
     made = scene(LOOSE_PAWN, "Kf8 Kf1", had, seen(0.2, "e1f1"))
-    made = replace(made, analysis=seen_by(lambda _board, _times: seen(-longer, "e1f1")))
+    steps = chess.Move.from_uci("e1f1")
+    looks = seen_by(lambda at, _: seen(-longer, *["e1f1"][: steps in at.legal_moves]))
+    made = replace(made, analysis=looks)
     other = as_good(made)
     assert (other is not None) is as_well
     [claim] = guards(made.instead)
@@ -568,8 +570,8 @@ def test_a_better_move_is_explained_by_its_next_where_the_answer_is_forced() -> 
 
 @pytest.mark.parametrize(("has", "named"), [(0.15, True), (0.55, False)])
 def test_an_outpost_near_home_is_not_what_a_blunder_misses(has: float, named: bool) -> None:
-    fen = "rn3rk1/3q1pbp/3p1np1/2pP4/1p6/1PN2B2/P2B1PPP/R2QR1K1 w - - 0 17"
-    told = chosen(fen, "Kh1 Qd8", seen(0.05, "c3a4", "d7d8"), seen(has, "d7d8"), always(0.0))
+    fen = "rn3rk1/3q1pbp/5np1/2pP4/1p6/1P3B2/P2N1PPP/R1BQR1K1 w - - 0 17"
+    told = chosen(fen, "Kh1 Qd8", seen(0.05, "d2c4", "d7d8"), seen(has, "d7d8"), always(0.0))
     assert ("Outpost" in kinds(told.better)) is named
 
 

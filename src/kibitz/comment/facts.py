@@ -129,11 +129,13 @@ class Scene:
         )
 
     def continued(self, board: chess.Board, line: tuple[chess.Move, ...]) -> tuple[chess.Move, ...]:
-        """A line from a position; where it ends early, a longer look goes on."""
-        if len(line) >= LONG:
-            return line
-        look = self.analysis.deeper(played(board, *line), LAST_LOOK)
-        return line if look is None else (*line, *look.line)
+        """A line from a position; where it ends early, longer looks go on."""
+        while len(line) < LONG:
+            look = self.analysis.deeper(played(board, *line), LAST_LOOK)
+            if look is None or not look.line:
+                break
+            line = (*line, *look.line)
+        return line
 
     @cached_property
     def course(self) -> tuple[chess.Move, ...]:
@@ -397,8 +399,7 @@ def mate_pattern(board: chess.Board) -> str:
         return "smothered"
     if len(checkers) == 2:
         return "double check"
-    home = 0 if board.turn else 7
-    step = 1 if board.turn else -1
+    home, step = (0, 1) if board.turn else (7, -1)
     if king >> 3 != home or not any(
         checker.square >> 3 == home and checker.kind in (chess.ROOK, chess.QUEEN)
         for checker in checkers
@@ -472,11 +473,12 @@ def is_half_open(board: chess.Board, file: int, white: bool) -> bool:
 
 
 def is_outpost(board: chess.Board, square: int, white: bool) -> bool:
-    """Whether a pawn guards a square in the other half that no enemy pawn can ever attack."""
+    """Whether a pawn guards a square far enough up that no enemy pawn can ever attack."""
     rank = square >> 3 if white else 7 - (square >> 3)
     guards = chess.BB_PAWN_ATTACKS[not white][square] & board.pieces_mask(chess.PAWN, white)
     enemies = board.pieces_mask(chess.PAWN, not white) & ahead(square, white, files_beside(square))
-    return rank in (3, 4, 5) and bool(guards) and not enemies
+    far = rank in (4, 5) or (rank == 3 and 2 <= square & 7 <= 5)
+    return far and bool(guards) and not enemies
 
 
 def has_bishop_pair(board: chess.Board, white: bool) -> bool:

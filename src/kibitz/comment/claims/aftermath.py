@@ -15,7 +15,16 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, Weights, gone, listed, stands
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    Claim,
+    Kinds,
+    Weights,
+    gone,
+    listed,
+    stands,
+    worth_of,
+)
 from kibitz.comment.claims.cover import not_retaken
 from kibitz.comment.claims.endings import StopsPassed, stopped
 from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
@@ -123,7 +132,7 @@ def picked_up(scene: Scene) -> list[PicksUp]:
             continue
         first = boards[plies] if scene.takes_back else scene.before
         theirs, own = (gone(first, boards[end], side) for side in (not white, white))
-        if theirs is None or own is None or not _is_chief(took, theirs - own):
+        if theirs is None or own is None or not _is_chief(took, theirs - own, own - theirs):
             continue
         at_once = end <= AT_ONCE and not plies  # which needs no line
         line = "" if at_once else scene.told(end)
@@ -132,10 +141,10 @@ def picked_up(scene: Scene) -> list[PicksUp]:
     return sorted(found, key=lambda claim: -CENTIPAWNS[claim.target.kind])[:1]
 
 
-def _is_chief(took: Unit, won: Counter[int]) -> bool:
-    """Whether something is all that is won, or a piece and some pawns on the way to it."""
-    only = took.kind == chess.PAWN
-    return listed(won if only else won - Counter({chess.PAWN: won[chess.PAWN]})) == (took.kind,)
+def _is_chief(took: Unit, won: Counter[int], lost: Counter[int]) -> bool:
+    """Whether something is all that is won, or a piece and some pawns, and more than is lost."""
+    pawns = Counter({chess.PAWN: 0 if took.kind == chess.PAWN else won[chess.PAWN]})
+    return listed(won - pawns) == (took.kind,) and worth_of((took.kind,), listed(lost)) > 0
 
 
 @dataclass(frozen=True)
@@ -145,11 +154,14 @@ class Takes(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It takes nothing back, and what takes is not taken in the line, nor lost if it is."""
+        """It takes more than back, and what takes is not taken in the line, nor lost if it is."""
         taken = bool(scene.follow) and scene.follow[0].to_square == scene.landed
         lost = force.loss_on(scene.after, scene.landed) and not not_retaken(scene)
-        safe = not (taken or lost)
-        return safe and scene.captured == self.target and not scene.takes_back
+        ends = scene.course_boards[: TRADE + 1]
+        kept = balance(ends[-1], scene.mover) - balance(ends[0], scene.mover)
+        safe = not (taken or lost) and kept >= max(1, self.target.worth - 1)
+        more = not scene.takes_back or self.target.worth > WORTH[scene.last_took or chess.KING] + 1
+        return safe and scene.captured == self.target and more
 
 
 def grabbed(scene: Scene) -> list[Takes]:

@@ -75,12 +75,13 @@ class Shuts(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It guarded it along this line, and the refutation takes it now."""
+        """It guarded it along this line, what has come does not, and the refutation takes it."""
         between = is_between(scene.landed, self.guard.square, self.target.square)
         guarded = self.target.square in scene.before.attacks(self.guard.square)
         takes = any(self.target == fall.target for fall in falls(scene))
         moved = self.piece == scene.piece and stands(scene.after, self.guard)
-        return moved and between and guarded and takes
+        instead = self.target.square in scene.after.attacks(scene.landed)
+        return moved and between and guarded and takes and not instead
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,28 @@ class Unguards(Claim):
         guards = square in scene.after.attacks(scene.landed)
         takes = any(self.target == fall.target for fall in falls(scene))
         return self.guard == scene.piece and guarded and not guards and takes
+
+
+@dataclass(frozen=True)
+class UnguardsSquare(Claim):
+    """A piece that has moved guards a square no more, to which the refutation goes."""
+
+    guard: Unit  # where it stands now
+    square: int
+
+    def proved(self, scene: Scene) -> bool:
+        """Nothing is taken there; while the guard stood it would have won what comes."""
+        reply, idle = scene.reply, passed(scene.before)
+        back = chess.Move(scene.move.from_square, self.square)
+        if reply is None or idle is None or reply not in idle.legal_moves:
+            return False
+        if reply.to_square != self.square or self.guard != scene.piece:
+            return False
+        if any(captured_by(board, reply) for board in (idle, scene.after)):
+            return False
+        then = played(idle, reply)
+        wins = back in then.legal_moves and (force.gain(then, back) or 0) >= force.LEAST
+        return wins and self.square not in scene.after.attacks(scene.landed)
 
 
 @dataclass(frozen=True)
@@ -364,10 +387,11 @@ def uncovered(scene: Scene) -> list[Uncovers]:
     return [*(claim for claim in claims if claim.proved(scene)), *into_pin(scene)]
 
 
-def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing]:
-    """Which pawn or which heavy piece the move has let through, proved."""
-    claims: list[LiftsBlockade | OpensOwnKing] = []
+def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing | UnguardsSquare]:
+    """Which pawn or which heavy piece the move has let through, or what onto a square, proved."""
+    claims: list[LiftsBlockade | OpensOwnKing | UnguardsSquare] = []
     if scene.reply:
+        claims += [UnguardsSquare(scene.piece, scene.reply.to_square)]
         before = scene.move.from_square + (-8 if not scene.mover else 8)
         pawns = (piece for piece in units(scene.before, not scene.mover) if piece.square == before)
         claims += (LiftsBlockade(scene.piece, pawn) for pawn in pawns)

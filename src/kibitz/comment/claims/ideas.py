@@ -279,6 +279,8 @@ def poisons(scene: Scene) -> list[Poisons]:
             continue
         if (before := _takers(rest, piece)) and _all_fail(rest, before):
             continue
+        if not before and piece.square in rest.attacks(scene.move.from_square):
+            continue  # it was guarded, and is no more
         taker = min(takers, key=lambda move: unit(after, move.from_square).worth)
         look = scene.analysis.deeper(played(after, taker), LAST_LOOK)
         if look is None or not look.line or look.value + has.value < COSTS:

@@ -365,7 +365,7 @@ class Parries(Claim):
     def proved(self, scene: Scene) -> bool:
         """If the mover had passed the threat would have worked; now it does not.
 
-        Nor does it once a check has been answered, as the search expects it to be.
+        Nor does it once a check has been answered, however that is done.
         """
         board = passed(scene.before)
         if board is None or self.step.move not in board.legal_moves:
@@ -394,11 +394,13 @@ class Parries(Claim):
         return deep is scene or (loses_nothing(deep) and not taken)
 
     def _is_gone(self, scene: Scene) -> bool:
-        """Whether the threat is none any more after the reply to a check, if the mover passed."""
-        board = None if scene.reply is None else passed(scene.boards[2])
-        move = self.step.move
-        if board is None or scene.boards[2].is_check() or move not in board.legal_moves:
-            return board is not None
+        """Whether the threat is none any more after any answer to a check, if the mover passed."""
+        return all(self._is_over(scene.after, answer) for answer in scene.after.legal_moves)
+
+    def _is_over(self, checked: chess.Board, answer: chess.Move) -> bool:
+        board, move = passed(played(checked, answer)), self.step.move
+        if board is None or answer == move or move not in board.legal_moves:
+            return board is not None and answer != move
         if self.target is None:
             return not force.mates(board, move)
         gain = force.gain(board, move)
@@ -468,8 +470,7 @@ def _threats(scene: Scene) -> Iterator[Claim]:
         if board is None:
             continue
         mating = force.mates_at_once(board)
-        best = mating or force.best(board)
-        if best is None:
+        if (best := mating or force.best(board)) is None:
             continue
         target = None if mating else captured_by(board, best)
         if not (mating or target):

@@ -13,7 +13,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, passed, step, taken_if_passed
+from kibitz.comment.claims.claim import Claim, Step, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -382,8 +382,9 @@ def meets(scene: Scene) -> list[Meets]:
     claim = Meets(reply, answer, "" if taken else _mate_threatened(scene.instead, scene.reply))
     if claim.answer.move == scene.other.reply:
         return []  # as it is after the bad move
-    if not is_forcing(board, scene.reply) and _hits(scene.instead, answer.move):
-        return []  # the reply only leaves to be taken what the better move attacks
+    grabs = then.is_capture(answer.move) and not is_forcing(board, scene.reply)
+    if grabs and (not taken or _is_met_anyway(scene, reply.move, answer.move)):
+        return []  # which takes what the reply has left, or what any other move lets it take
     own = claim.answer.move not in bad.legal_moves or (
         (force.gain(then, claim.answer.move) or 0) >= force.LEAST
         and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
@@ -391,10 +392,13 @@ def meets(scene: Scene) -> list[Meets]:
     return [claim] if own and claim.proved(scene.instead) else []
 
 
-def _hits(scene: Scene, take: chess.Move) -> bool:
-    """Whether a move attacks what is taken by another, which was not to be won before."""
-    (took, gain), had = taken_if_passed(scene.after, take), force.gain(scene.before)
-    return took is not None and had is not None and gain >= max(had, 0) + force.LEAST
+def _is_met_anyway(scene: Scene, reply: chess.Move, answer: chess.Move) -> bool:
+    """Whether what comes with the reply could be taken so, too, if the mover had passed."""
+    idle = passed(scene.before)
+    if idle is None or reply not in idle.legal_moves:
+        return False
+    then = played(idle, reply)
+    return answer in then.legal_moves and (force.gain(then, answer) or 0) >= force.LEAST
 
 
 def _mate_threatened(scene: Scene, reply: chess.Move) -> str:

@@ -156,20 +156,18 @@ def _is_exchangeable(scene: Scene) -> bool:
 
 @dataclass(frozen=True)
 class TakesSquare(Claim):
-    """A pawn comes to attack a square to which a piece of the other side would go."""
+    """What moves attacks a square to which a piece of the other side would go."""
 
     piece: Unit
     square: int
 
     def proved(self, scene: Scene) -> bool:
-        """It could have gone there, no pawn attacked it, and it would be lost there now."""
-        goes, white = chess.Move(self.piece.square, self.square), scene.mover
-        idle, pawns = passed(scene.before), scene.before.pawns
-        if idle is None or scene.piece.kind != chess.PAWN or self.piece.kind < chess.KNIGHT:
-            return False
-        attacked = scene.before.attackers_mask(white, self.square) & pawns
+        """It could have gone there and stayed, and would be lost there now."""
+        goes, idle = chess.Move(self.piece.square, self.square), passed(scene.before)
+        theirs = self.piece.white != scene.mover and self.piece.kind not in (chess.PAWN, chess.KING)
         now = self.square in scene.after.attacks(scene.landed)
-        if attacked or not now or self.piece.white == white or self.piece.kind == chess.KING:
+        new = self.square not in scene.before.attacks(scene.move.from_square)
+        if idle is None or not (theirs and now and new):
             return False
         boards = idle, scene.after
         if not all(stands(board, self.piece) and goes in board.legal_moves for board in boards):
@@ -317,6 +315,8 @@ def lasts(claim: Claim, scene: Scene) -> bool:
                 so = has_bishop_pair(board, white) and not has_bishop_pair(board, not white)
             case OpensKing(white, file):
                 so = not board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]
+            case OppositeBishops():
+                so = has_opposite_bishops(board)
             case TakesFile() | Seventh() | Outpost():
                 so = stands(scene.boards[2], scene.piece)
             case _:
@@ -353,10 +353,17 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
         if pawn.kind != chess.PAWN:
             continue
         yield from (PassedPawn(pawn), PassedPawnAdvances(pawn))
+    if scene.move.promotion or (scene.captured and scene.captured.kind > chess.PAWN):
+        return  # which matters more than what it leaves
     if pawn_taken and scene.piece.kind != chess.PAWN:
-        return  # that it is taken matters more than what it leaves
+        return
     pawns = (pawn for white in (True, False) for pawn in units(scene.after, white))
     yield from (IsolatedPawn(pawn) for pawn in pawns if _isolates(scene, pawn))
+
+
+def is_advanced(pawn: Unit) -> bool:
+    """Whether a pawn has reached its fourth rank."""
+    return (pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)) >= 3
 
 
 def was_pawn(scene: Scene, pawn: Unit) -> bool:

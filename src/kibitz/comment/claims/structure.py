@@ -248,8 +248,8 @@ def attacks_two(scene: Scene) -> Iterator[Feature]:
     ]
     targets.sort(key=lambda piece: -piece.worth)
     new = any(piece.square not in had for piece in targets[:2])
-    pieces = len(targets) > 1 and (targets[0].kind != chess.PAWN or back)
-    if pieces and new:
+    lost = all(force.loss_on(board, target.square) for target in targets[:2])
+    if len(targets) > 1 and (targets[0].kind != chess.PAWN or back or lost) and new:
         yield Feature(attacks_two, scene.mover, tuple(targets[:2]))
 
 

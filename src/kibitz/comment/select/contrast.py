@@ -119,6 +119,20 @@ def _takes(scene: Scene, target: Unit) -> bool:
     return any(captured_by(board, move) == target for board, move in moves)
 
 
+def _wins(scene: Scene, target: Unit) -> bool:
+    """The same, with nothing that takes back, or more in the end."""
+    if not _takes(scene, target):
+        return False
+    moves = zip(scene.course_boards, scene.course, scene.course[1:], strict=False)
+    back = any(
+        captured_by(board, move) == target and move.to_square == answer.to_square
+        for board, move, answer in moves
+    )
+    return not back or balance(scene.calm_boards[-1], scene.mover) > balance(
+        scene.before, scene.mover
+    )
+
+
 def _hangs(scene: Scene, target: Unit) -> bool:
     """Whether a piece that has not moved may be taken for nothing at the end of a line."""
     board = scene.course_boards[-1]
@@ -164,12 +178,16 @@ def falls_too(target: Unit, scene: Scene) -> bool:
     return False
 
 
-def comes_too(claim: cover.LiftsBlockade | cover.OpensOwnKing, scene: Scene) -> bool:
+def comes_too(
+    claim: cover.LiftsBlockade | cover.OpensOwnKing | cover.UnguardsSquare, scene: Scene
+) -> bool:
     """Whether the pawn comes on, or the file is open, in the line of the better move, too."""
     had = scene.had
     if had is None or had.line[:1] in ((), (scene.move,)):
         return False
     after = scene.instead.after
+    if isinstance(claim, cover.UnguardsSquare):
+        return claim.square not in after.attacks(scene.move.from_square)
     if isinstance(claim, cover.LiftsBlockade):
         line = scene.instead.other if scene.instead.reply else None
         return line is not None and cover.comes_on(line, claim.pawn.square)
@@ -363,8 +381,19 @@ def is_spent(claim: Claim, line: Scene) -> bool:
     """
     if isinstance(claim, Feature) and claim.name == "attacks_two":
         return not any(_takes(line, target) or _hangs(line, target) for target in claim.pieces)
+    if _hits_back(claim, line):
+        return True
     aim = _aim_of(claim, line)
-    return aim is not None and aim.kind == chess.PAWN and not _takes(line, aim)
+    return aim is not None and aim.kind == chess.PAWN and not _wins(line, aim)
+
+
+def _hits_back(claim: Claim, line: Scene) -> bool:
+    """Whether a piece that is hit goes away with a capture or a check."""
+    hit = isinstance(claim, Feature) and claim.name in ("chases", "attacks_loose")
+    if not hit or line.reply is None or not isinstance(claim, Feature):
+        return False
+    leaves = line.reply.from_square == claim.pieces[0].square
+    return leaves and outlook.is_forcing(line.after, line.reply)
 
 
 def _aim_of(claim: Claim, line: Scene) -> Unit | None:

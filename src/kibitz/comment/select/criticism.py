@@ -117,7 +117,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
     opens = _opened(scene, causes)
-    if not opens and _is_chaff(causes, lines):
+    if not opens and (_is_chaff(causes, lines) or (lines and _is_bare_line(scene, causes))):
         causes = []
     criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
@@ -189,6 +189,12 @@ def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
 
 
+def _is_bare_line(scene: Scene, causes: Sequence[Claim]) -> bool:
+    """Whether the cause of a small mistake is a line of which nothing is said."""
+    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
+    return bare and mark_of(scene) is Label.INACCURACY
+
+
 def _is_weighty(cause: Claim) -> bool:
     """Whether a cause is more than what the refutation does besides."""
     if not isinstance(cause, fault.Allows):
@@ -239,6 +245,7 @@ def _covers(reply: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
         and claim.proved(scene.instead)
         and not claim.proved(scene)
         and scene.instead.move.from_square != claim.target.square
+        and claim.target.square not in scene.before.attacks(scene.instead.move.from_square)
     ][:1]
 
 

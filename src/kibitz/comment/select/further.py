@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import chess
 
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -17,7 +18,7 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, is_forced, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.outlook import is_forcing, mark_of
-from kibitz.comment.facts import Scene, phase, played, unit
+from kibitz.comment.facts import Scene, phase, unit
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     consequences,
@@ -146,9 +147,15 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
             plain = strikes or (number == 1 and kind_of(claim) == "attacks_two")
             sure = plain or is_forced(line, 2 * number)
-            if new and apart and sure:
+            if new and apart and sure and _is_best(scene):
                 return 2 * number, (claim,)
     return 0, ()
+
+
+def _is_best(scene: Scene) -> bool:
+    """Whether a long look, too, expects the move of a line."""
+    expected = scene.analysis.expected(scene.before, LAST_LOOK)
+    return expected is None or expected[:1] == [scene.move]
 
 
 def _is_quiet(line: Scene, plies: int) -> bool:
@@ -192,10 +199,10 @@ def _back(scene: Scene) -> tuple[Claim, ...]:
 
 
 def _is_loud(claim: outlook.Meets, scene: Scene) -> bool:
-    """Whether the refutation checks or threatens mate, or it or its answer takes or checks."""
-    board, reply, answer = scene.instead.after, claim.reply.move, claim.answer.move
-    loud = is_forcing(board, reply) or is_forcing(played(board, reply), answer)
-    return loud or bool(claim.mate) or scene.after.gives_check(reply)
+    """Whether the refutation takes something, checks or threatens mate, or is taken itself."""
+    reply, answer = claim.reply.move, claim.answer.move
+    loud = is_forcing(scene.instead.after, reply) or scene.after.gives_check(reply)
+    return loud or bool(claim.mate) or answer.to_square == reply.to_square
 
 
 def tangible(

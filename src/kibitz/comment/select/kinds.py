@@ -111,7 +111,7 @@ def pays(claim: Claim) -> bool:
     """Whether a move that does this gains something; not by a pawn whose guard it lures away."""
     target = claim.target if isinstance(claim, tactic.Deflects) else None
     small = target is not None and target.kind == chess.PAWN
-    return isinstance(claim, PAYING) and not small
+    return isinstance(claim, PAYING) and not (small or is_declined(claim))
 
 
 def is_by_product(claim: Claim) -> bool:

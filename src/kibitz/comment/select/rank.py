@@ -66,6 +66,7 @@ FADING = 0.94  # a kind of claim matters less every time it has been made
 FILES = ("TakesFile", "opens_file")
 WHY_ONLY = ("outnumbers",)  # reasons that are too common to be said of every move
 WINS_APART = 6  # plies between two claims that material is won by the same side
+MATES = (merit.MateIn, outcomes.MatesLater, merit.ThreatensMate)
 HOW_MATED = (tactic.Mates, tactic.UsesPin, tactic.Promotes)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
@@ -90,6 +91,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Skewers chases",
         "Discovers DoubleCheck",
         "PawnEnding QueensLeave trades_ahead imbalance",
+        "OppositeBishops trades_ahead",
         "Wins Nets Threatens chases",
         "Fails GivesUp Poisons",
         "GivesUp PicksUp Takes",
@@ -169,7 +171,14 @@ def ranked(
             continue
         if is_confirmed(claim, scene):
             chosen.append(claim)
+    if any(isinstance(claim, MATES) for claim in chosen):
+        return [claim for claim in chosen if _is_quiet(claim) or not _is_aside(claim)]
     return chosen
+
+
+def _is_aside(claim: Claim) -> bool:
+    """Whether a claim is of what is attacked, saved or stays, which is nothing beside a mate."""
+    return isinstance(claim, (Feature, merit.Threatens, merit.Parries)) or is_lasting(claim)
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:
@@ -307,12 +316,13 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
 def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = False) -> bool:
     """Whether a claim that is true is about this move."""
     if is_lasting(claim) and phase(scene.after) != "endgame":
-        if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
+        if isinstance(claim, changed.PassedPawn) and not changed.is_advanced(claim.pawn):
             return False
         if not (soft or _is_urgent(claim, scene)) and is_sharp(scene):
             return False
-    if scene.captured is not None and scene.captured.kind > chess.PAWN and kind_of(claim) in FILES:
-        return False  # a piece is taken
+    takes = scene.captured is not None and scene.captured.kind > chess.PAWN
+    if kind_of(claim) in FILES and (takes or scene.after.is_check()):
+        return False  # which matters more
     if isinstance(claim, merit.ThreatensMate) and scene.reply is not None:
         return scene.reply.to_square != scene.landed  # what threatens is not simply taken
     if isinstance(claim, tactic.Mates):
@@ -340,7 +350,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
         plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
-        plain = plain or (claim.target is not None and _faces(claim.target, scene))
+        plain = plain or (claim.target is not None and _faces(claim.target, claim.step, scene))
         return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
@@ -348,9 +358,10 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     return True
 
 
-def _faces(target: Unit, scene: Scene) -> bool:
-    """Whether a piece of the same kind as the one that has moved may take it as well."""
-    return target.kind == scene.piece.kind and scene.landed in scene.after.attacks(target.square)
+def _faces(target: Unit, takes: Step, scene: Scene) -> bool:
+    """Whether a piece of the same kind as the one that would take it may take that as well."""
+    board, by = scene.after, takes.move.from_square
+    return target.kind == board.piece_type_at(by) and by in board.attacks(target.square)
 
 
 def is_lasting(claim: Claim) -> bool:
@@ -370,11 +381,6 @@ def _is_urgent(claim: Claim, scene: Scene) -> bool:
     """Whether something lasting matters at once: a pawn near its goal, or a king laid bare."""
     bares = isinstance(claim, changed.OpensKing) and claim.white != scene.mover
     return bares or isinstance(claim, (changed.LosesCastling, changed.PassedPawnAdvances))
-
-
-def is_advanced(pawn: Unit) -> bool:
-    """Whether a pawn has reached its fourth rank."""
-    return (pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)) >= 3
 
 
 def is_a_reason(claim: Claim, scene: Scene) -> bool:
@@ -487,7 +493,7 @@ def plain_threats(scene: Scene) -> list[Claim]:
         and claim.step.move.from_square == scene.landed
         and scene.captured is None
         and (scene.reply is None or scene.reply.to_square != scene.landed)
-        and not _faces(claim.target, scene)
+        and not _faces(claim.target, claim.step, scene)
         and threatened(claim, scene) >= LEAST_THREAT
         and is_confirmed(claim, scene)
     ]

@@ -161,9 +161,10 @@ def _why_threatened(scene: Scene, step: Step, target: Unit) -> str:
     if target.kind == chess.QUEEN != taker:
         return more
     passed = played(board, chess.Move.null(), step.move)
-    if not is_defended(board, target.square) and not passed.attackers(passed.turn, target.square):
-        return ".loose"
-    return more if taker is not None and WORTH[taker] < target.worth else ""
+    if taker is not None and WORTH[taker] < target.worth:
+        return more
+    guarded = is_defended(board, target.square) or passed.attackers(passed.turn, target.square)
+    return "" if guarded else ".loose"
 
 
 # --- words --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 FAULTS: dict[str, tuple[str, ...]] = {
     "EnPrise": (
-        "{piece} can simply be taken: {reply}.",
+        "{piece} can be taken: {reply}.",
         "{piece} is lost there to {reply}.",
         "That puts {piece} where {reply} takes it.",
     ),
@@ -25,7 +25,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{piece} now stands between {guard} and {target}.",
         "This shuts {guard} off from {target}, which it guarded.",
     ),
-    "Unguards": ("{guard} no longer guards {target}.", "{target} is no longer guarded by {guard}."),
+    "Unguards": ("{guard} no longer guards {target}.",),
+    "UnguardsSquare": ("This gives up the guard of {square}.",),
     "PinnedGuard": ("{guard} is pinned and cannot take back on {at}.",),
     "IntoPin": ("{target} is pinned to {to} there.", "There {target} is pinned to {to}."),
     "LiftsBlockade": (

@@ -325,7 +325,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "quiet_killer.1": ("is a quiet move after which mate cannot be stopped",),
     "quiet_killer.0": ("is a quiet move that wins by force, though it takes nothing",),
     "quiet_only": ("is a quiet move: no check and no capture is nearly as good",),
-    "bare_king": ("attacks a king without a pawn beside or before it",),
+    "bare_king": ("checks a king that has no pawns for cover",),
     "Fails": ("is better than {step}, which fails to {reply}",),
     "Poisons": (
         "guards {piece} indirectly: {step} fails to {reply}",

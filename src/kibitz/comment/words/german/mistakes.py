@@ -19,6 +19,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
     "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
     "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),
+    "UnguardsSquare": ("Das gibt die Deckung von {square} auf.",),
     "PinnedGuard": ("{guard:der} ist gefesselt und kann auf {at} nicht zurückschlagen.",),
     "IntoPin": ("{target:der} ist dort an {to:den} gefesselt.",),
     "LiftsBlockade": ("{piece:der} blockiert den Bauern auf {square} nicht mehr.",),
