@@ -61,6 +61,7 @@ SOFT = 0.25  # the same of a refutation, or of the better move, that nothing els
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
+HEAVY = 0.7  # weight of what is said beside a mate, if it is no motif
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 FILES = ("TakesFile", "opens_file")
@@ -172,13 +173,9 @@ def ranked(
         if is_confirmed(claim, scene):
             chosen.append(claim)
     if any(isinstance(claim, MATES) for claim in chosen):
-        return [claim for claim in chosen if _is_quiet(claim) or not _is_aside(claim)]
+        heavy = [claim for claim in chosen if weight_of(claim, level) >= HEAVY]
+        return [claim for claim in chosen if claim in heavy or isinstance(claim, MUST_PAY)]
     return chosen
-
-
-def _is_aside(claim: Claim) -> bool:
-    """Whether a claim is of what is attacked, saved or stays, which is nothing beside a mate."""
-    return isinstance(claim, (Feature, merit.Threatens, merit.Parries)) or is_lasting(claim)
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:
