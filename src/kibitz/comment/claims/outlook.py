@@ -382,8 +382,8 @@ def meets(scene: Scene) -> list[Meets]:
     claim = Meets(reply, answer, "" if taken else _mate_threatened(scene.instead, scene.reply))
     if claim.answer.move == scene.other.reply:
         return []  # as it is after the bad move
-    grabs = then.is_capture(answer.move) and not is_forcing(board, scene.reply)
-    if grabs and (not taken or _is_met_anyway(scene, reply.move, answer.move)):
+    grabs = then.is_capture(answer.move) and not (taken or is_forcing(board, scene.reply))
+    if grabs or (taken and _is_met_anyway(scene, reply.move, answer.move)):
         return []  # which takes what the reply has left, or what any other move lets it take
     own = claim.answer.move not in bad.legal_moves or (
         (force.gain(then, claim.answer.move) or 0) >= force.LEAST

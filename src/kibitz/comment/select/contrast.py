@@ -388,12 +388,13 @@ def is_spent(claim: Claim, line: Scene) -> bool:
 
 
 def _hits_back(claim: Claim, line: Scene) -> bool:
-    """Whether a piece that is hit goes away with a capture or a check."""
+    """Whether a piece that is hit goes away with a capture or a check, and is not lost there."""
     hit = isinstance(claim, Feature) and claim.name in ("chases", "attacks_loose")
     if not hit or line.reply is None or not isinstance(claim, Feature):
         return False
     leaves = line.reply.from_square == claim.pieces[0].square
-    return leaves and outlook.is_forcing(line.after, line.reply)
+    safe = not is_unsafe(line.other.after, line.reply.to_square)
+    return leaves and safe and outlook.is_forcing(line.after, line.reply)
 
 
 def _aim_of(claim: Claim, line: Scene) -> Unit | None:

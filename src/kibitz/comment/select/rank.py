@@ -172,7 +172,7 @@ def ranked(
             continue
         if is_confirmed(claim, scene):
             chosen.append(claim)
-    if any(isinstance(claim, MATES) for claim in chosen):
+    if any(isinstance(claim, MATES) or _is_quiet(claim) for claim in chosen):
         heavy = [claim for claim in chosen if weight_of(claim, level) >= HEAVY]
         return [claim for claim in chosen if claim in heavy or isinstance(claim, MUST_PAY)]
     return chosen
