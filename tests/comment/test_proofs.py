@@ -1020,6 +1020,15 @@ CASES: list[Figures] = [
             scene("4k3/8/8/3q4/3P4/8/3R4/4K3 b - - 0 1", "(Qxd4) Rxd4 Ke7"),
         ],
     ),
+    # A knight is taken back, or a bishop falls for it.
+    (
+        aftermath.Takes(unit("ne4")),
+        scene("6k1/8/8/8/4P3/2n2P2/8/6K1 b - - 0 1", "(Nxe4) fxe4 Kg7"),
+        [
+            scene("6k1/8/8/8/4N3/2n2P2/8/6K1 b - - 0 1", "(Nxe4) fxe4 Kg7"),
+            scene("6k1/8/8/8/R3n3/5p2/4B3/5K2 w - - 0 1", "Rxe4 fxe2+ Kxe2"),
+        ],
+    ),
     # What it becomes is taken.
     (
         aftermath.Queens("1...Kg7 2.a8=Q"),

@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, is_forced, takes_for_good
-from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.features import Feature, chases
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
 from kibitz.comment.facts import Scene, exposure
@@ -714,6 +714,34 @@ def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent
 
 
 @pytest.mark.parametrize(
+    ("answer", "spent"),
+    [("Qxd5", True), ("Qg6+", True), ("Qd8", False), ("Qh2+", False)],  # where it is lost
+)
+def test_what_is_hit_and_goes_off_with_a_capture_or_a_check_explains_nothing(
+    answer: str, spent: bool
+) -> None:
+    made = scene("6k1/8/3q4/3P4/8/2N5/8/6K1 w - - 0 1", f"Ne4 {answer}")
+    assert is_spent(Feature(chases, True, (unit("qd6"), unit("Ne4"))), made) is spent
+
+
+@pytest.mark.parametrize(("has", "bare"), [(0.06, False), (0.2, True)])
+def test_a_line_without_a_word_is_no_cause_of_a_small_mistake(has: float, bare: bool) -> None:
+    fen = "rn3rk1/3q1pbp/5np1/2pP4/1p6/1P3B2/P2N1PPP/R1BQR1K1 w - - 0 17"
+    made = scene(fen, "Kh1 Rd8", seen(0.05, "g1f1", "d7d8"), seen(has, "f8d8"))
+    told = select(replace(made, analysis=always(0.0)), Memory(), "club", Tone.KEEN)
+    assert [claim for claim in told.claims if isinstance(claim, fault.Better)]
+    assert any(isinstance(claim, fault.Allows) for claim in told.claims) is bare
+
+
+def test_beside_a_mate_nothing_is_said_of_what_is_attacked() -> None:
+    made = scene("6k1/5ppp/8/8/8/n7/8/1R4K1 w - - 0 1", "Rb8#")
+    mate, loose = merit.MateIn(1), Feature(attacks_loose, True, (unit("na3"),))
+    made.memo.update({mate: True, loose: True})
+    assert loose in ranked(made, [loose], Memory(), "club")
+    assert ranked(made, [mate, loose], Memory(), "club") == [mate]
+
+
+@pytest.mark.parametrize(
     ("line", "spent"),
     [("Ng5 Kf8 Nxf7", False), ("Ng5 Kf8 Kf2", False), ("Ng5 Rh5 Kf2", True)],
 )
@@ -956,6 +984,20 @@ def test_the_next_best_move_fails_to_a_mate_in_some_moves() -> None:
     [claim] = select(replace(made, analysis=known), Memory(), "club", Tone.KEEN).claims
     assert isinstance(claim, outlook.NextFails)
     assert claim.why == (merit.MateIn(1),)
+
+
+@pytest.mark.parametrize(
+    ("better", "answer", "met"),
+    [
+        ("d8d7", "f7e6", False),  # any move but that of the pawn lets it take so
+        ("e8d7", "d7e6", True),
+        ("d8c8", "c8c1", False),  # it takes what the knight has left
+    ],
+)
+def test_what_comes_is_kept_off_by_what_is_new(better: str, answer: str, met: bool) -> None:
+    fen = "3rk3/5p2/8/8/3N4/8/8/2R1K3 b - - 0 1"
+    made = scene(fen, "f5 Ne6", seen(0.0, better), seen(0.3, "d4e6"))
+    assert bool(outlook.meets(replace(made, analysis=where_legal(answer, 0.3)))) is met
 
 
 @pytest.mark.parametrize(("answer", "met"), [("c6d4", False), ("g8f6", True)])
