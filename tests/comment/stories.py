@@ -328,9 +328,9 @@ def said_more(board: chess.Board, white: bool, text: str) -> bool:
 
 def common(tale: Tale, text: str) -> bool:
     """No more moves have something in common than the side has made bad ones."""
-    white = text.startswith("White")
+    white = text.startswith("Of White")
     bad = sum(bool(one.nags & {2, 4, 6}) for one in tale.game.mainline() if one.turn() != white)
-    count, total = map(int, re.findall(r"\d+", text))
+    total, count = map(int, re.findall(r"\d+", text))
     return 2 <= count <= total == bad
 
 
@@ -379,7 +379,7 @@ SENTENCES: list[tuple[str, str, Callable[[Tale, str], bool]]] = [
     ("story gradual", r"bit by bit|ground move by move|took over|in small steps", gradual),
     ("story balance", r"^Neither side|balance never", still),
     ("story accuracy", r"^Accuracy", accurate),
-    ("story habit", r"can take home", common),
+    ("story habit", r"^Of \w+'s \d+ bad moves", common),
     ("story counts", r"^(?:White|Black): \d", counted),
     (
         "story end",

@@ -35,7 +35,7 @@ GAME = """[Event "Club evening"]
 [Result "1-0"]
 
 { [%eval 0.20] Ben overlooked a mate. Accuracy: White 99 %, Black 60 %. Black: 1 blunder.
-Black can take home: 2 of 2 bad moves allowed a mate. }
+Of Black's 2 bad moves 2 allowed a mate. }
 1. e4 { [%eval 0.20] } e5 { [%eval 0.25] } 2. Bc4 { [%eval 0.10] } Nc6 { [%eval 0.15] }
 3. Qh5 { [%eval 0.00] [%csl Yf7] [%cal Rh5f7] 3.Qh5 threatens 4.Qxf7#. } Nf6 $4
 { [%eval #1] [%cal Gg7g6] This does nothing against 4.Qxf7#. Instead, 3...g6 holds the balance. }
@@ -150,7 +150,7 @@ def test_nothing_runs_or_loads_but_what_the_policy_knows(hostile: Path) -> None:
 def test_the_page_knows_what_the_game_says(hostile: Path) -> None:
     _, first, second, _ = Outline(hostile.read_text(encoding="utf-8")).texts
     game: dict[str, Any] = json.loads(first)
-    habit = "Black can take home: 2 of 2 bad moves allowed a mate."
+    habit = "Of Black's 2 bad moves 2 allowed a mate."
     assert game["story"] == f"Ben overlooked a mate. {habit}"
     assert game["marks"] == [{"mark": "??", "moves": [[], [6]]}]
     sans = [(one.get("san"), one["depth"]) for one in game["nodes"][6:]]

@@ -184,6 +184,8 @@ def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
         # White was worse for some moves before the one that lost.
         ((0.0, 0.0, -0.28, -0.28, -0.28, -0.3, -0.8, -0.9), 1, 5),
         ((0.0, 0.0, -0.28, -0.3, -0.8, -0.9), None, 3),
+        # Black was better before, and for a move only a little.
+        ((0.0, -0.3, -0.3, -0.2, -0.3, -0.3, -0.8, -0.9), None, 5),
         # It was level again in between.
         ((0.0, 0.1, -0.7, 0.0, -0.9, -0.9), None, 3),
     ],
@@ -241,7 +243,7 @@ def test_a_habit_is_what_more_than_one_bad_move_has_in_common(count: int, said: 
     bad = Comment(claims=(AllowsMate(2, Step(chess.Move.null(), "")),))
     comments = [bad if ply in (0, 2)[:count] else Comment() for ply in range(6)]
     text = story_of(game.tree, Figures(values, marks, None), comments)
-    assert ("White can take home: 2 of 2 bad moves allowed a mate" in text) is said
+    assert ("Of White's 2 bad moves 2 allowed a mate" in text) is said
 
 
 # --- many games -----------------------------------------------------------------------------------

@@ -238,7 +238,8 @@ def decisive(tree: chess.pgn.Game, figures: Figures) -> tuple[int | None, int | 
     if not lost:
         return None, None
     decides = next(ply for ply in lost if lost[ply] >= NEARLY * max(lost.values()))
-    return (edge if edge < decides - SOON else None), decides
+    soon, level = edge >= decides - SOON, values[edge] <= LEVEL  # else it was better before
+    return (edge if level and not soon else None), decides
 
 
 def _unclear(ply: int, turns: Sequence[int], figures: Figures) -> str:

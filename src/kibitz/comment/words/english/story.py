@@ -121,11 +121,11 @@ STORY: dict[str, tuple[str, ...]] = {
     "open": ("The record ends with move {number}.",),
     "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
     "counts": ("{side}: {counts}.",),
-    "habit": ("{side} can take home: {count} of {total} bad moves {habit}.",),
-    "habit.hangs": ("left something to be taken, so look at what is unguarded before moving",),
-    "habit.threats": ("did not meet a threat, so ask what the last move wants",),
-    "habit.mated": ("allowed a mate, so look at the checks against the king first",),
-    "habit.mates": ("missed a mate, so look at every check",),
-    "habit.gains": ("passed by material that could be won, so look for what can be taken",),
+    "habit": ("Of {side}'s {total} bad moves {count} {habit}.",),
+    "habit.hangs": ("left something to be taken: before a move, look at what is unguarded",),
+    "habit.threats": ("did not meet a threat: ask what the last move wants",),
+    "habit.mated": ("allowed a mate: look at the checks against the king first",),
+    "habit.mates": ("missed a mate: look at every check",),
+    "habit.gains": ("missed material that could be won: look at what can be taken",),
 }
 LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

@@ -143,7 +143,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "open": ("Die Aufzeichnung endet mit dem {number}. Zug.",),
     "accuracy": ("Genauigkeit: Weiß {white} %, Schwarz {black} %.",),
     "counts": ("{side}: {counts}.",),
-    "habit": ("Das kann {side} mitnehmen: {count} von {total} schlechten Zügen {habit}.",),
+    "habit": ("{count} von {total} schlechten Zügen von {side} {habit}.",),
     "habit.hangs": ("stellten etwas ein; also vor dem Ziehen prüfen, was ungedeckt ist",),
     "habit.threats": (
         "parierten eine Drohung nicht; also fragen, was der letzte Zug des Gegners will",
