@@ -1400,6 +1400,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda at, t: not after_line(at, t).has_castling_rights(not at.mover),
     ),
     ("draws", r"stalemate: \d", lambda at, t: after_line(at, t).is_stalemate()),
+    (
+        "perpetual",
+        r"perpetual check in the main line: \d",
+        lambda at, t: after_line(at, t).is_repetition(2),
+    ),
     ("goes back", r"is back (?:on|where)|goes back to", gone_back),
     (
         "moves again",

@@ -284,7 +284,7 @@ def test_what_the_main_line_wins_is_won_in_that_of_a_long_look(
 @pytest.mark.parametrize(("value", "cost"), [(0.03, True), (-0.03, True), (0.12, False)])
 def test_a_draw_costs_a_win_only_where_the_score_is_even(value: float, cost: bool) -> None:
     made = scene(FALLS, "Rd1 Kd7", seen(0.5, "c1a1", "e8e7"), seen(value, "e8d7"))
-    assert is_the_cost(outcomes.Draws("repetition"), made) is cost
+    assert is_the_cost(outlook.Draws("repetition"), made) is cost
 
 
 def test_what_is_given_for_a_queen_on_the_way_is_counted() -> None:
@@ -508,7 +508,7 @@ def test_a_bishop_that_is_exchanged_before_its_king_opens_nothing() -> None:
 def test_a_repetition_that_begins_late_in_the_line_is_none() -> None:
     fen = "5rk1/p2bppb1/3p1npB/4q1N1/1p2PN1Q/3P4/r5PP/1R3R1K w - - 0 21"
     line = "Bxg7 Kxg7 Nd5 Nh5 Nf3 Qe6 Nxb4 Ra4 Nd4 Qe5 Nf3 Qe6"
-    assert outcomes.drawn(scene(fen, line)) == []
+    assert outlook.drawn(scene(fen, line)) == []
 
 
 HIT_BEHIND = "rn2kb1r/1bq2ppp/p2ppn2/1p6/3PP3/2NB1N2/PP1B1PPP/2RQ1RK1 w kq - 2 11"

@@ -280,10 +280,10 @@ def _write(
     families, told = dict([family_in(tree, figures.opening)]), ""
     book_until = book_ends(tree)
     for ply, (node, (comment, lines, grade)) in enumerate(zip(nodes, remarks, strict=True)):
-        leaves = mark = ""
+        leaves, mark, words = "", "", comment.text
         fine = figures.labels[ply] is Label.NONE
         if fine and KNOWN <= ply == book_until + 1 and style.level != "beginner":
-            leaves = _theory_text(board, node.move, language)
+            leaves, words = _theory_texts(board, node.move, words, language)
         if style.speaks_of(board.turn):
             mark = put_mark(node, figures.labels[ply], grade)
             mark += good.get(ply, "")
@@ -292,7 +292,7 @@ def _write(
         named = figures.opening if ply == named_until else families.get(ply)
         name = _opening_text(named, language)
         name, told = "" if name == told else name, name or told
-        texts = [name, leaves, comment.text, _end_text(board, language)]
+        texts = [name, leaves, words, _end_text(board, language)]
         text = " ".join(text for text in texts if text)
         put_words(node, analysis.views[ply + 1], comment, text, board.turn, mark)
     story = story_of(tree, figures, bad, language) if nodes else ""
@@ -464,11 +464,15 @@ def _opening_text(opening: Opening | None, language: Language) -> str:
     return language.named.format(name=name, eco=opening.eco) if opening and name else ""
 
 
-def _theory_text(board: chess.Board, move: chess.Move, language: Language) -> str:
-    """That a move leaves the openings that have a name."""
-    made = step(board, move).text
+def _theory_texts(
+    board: chess.Board, move: chess.Move, words: str, language: Language
+) -> tuple[str, str]:
+    """That a move leaves the openings that have a name, and its comment, which names it no more."""
+    made = language.notation(step(board, move).text)
     form = language.theory[sum(map(ord, made)) % len(language.theory)]
-    return form.format(move=language.notation(made))
+    this = language.played[0].partition("{")[0]
+    words = this + words.removeprefix(f"{made} ") if words.startswith(f"{made} ") else words
+    return form.format(move=made), words
 
 
 def _with_end(scene: Scene, comment: Comment, speaker: Speaker) -> str:

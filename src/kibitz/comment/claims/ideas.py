@@ -28,7 +28,7 @@ from kibitz.comment.claims.claim import (
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
-from kibitz.comment.claims.outcomes import Draws, drawn
+from kibitz.comment.claims.outlook import Draws, drawn
 from kibitz.comment.claims.structure import fixed_pawns, near_king
 from kibitz.comment.facts import (
     WORTH,

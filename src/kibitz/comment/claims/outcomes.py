@@ -21,19 +21,17 @@ from kibitz.comment.claims.claim import (
     as_minor,
     gone,
     is_at_rest,
-    is_forced,
     is_plain,
     listed,
     lost_like,
-    passed,
     stands,
     without_trade,
     worth_of,
 )
 from kibitz.comment.claims.merits import MateIn, keeps_more
+from kibitz.comment.claims.outlook import Draws, drawn
 from kibitz.comment.claims.positional import has_opposite_bishops
 from kibitz.comment.facts import (
-    RECENT,
     SHOWN,
     Scene,
     Unit,
@@ -55,8 +53,6 @@ SOON = 4  # plies of it within which a side castles soon
 MORE_OPEN = 2  # pawns missing before a king more than before the other
 NEARLY = 2  # squares that a pawn that runs has left to go
 SPARE = 20  # centipawns that a search of captures may be below what a line wins
-EVEN = 0.06  # value, at most, of a position that is drawn for sure
-PERPETUAL = 3  # checks in a row that end where they began, at least
 
 
 class LineEnd(Claim):
@@ -225,66 +221,6 @@ def _mate_seen(scene: Scene) -> int | None:
     if has is not None or had is None or had.line[:1] != (scene.move,):
         return None if has is None else has.mate
     return None if had.mate is None or had.mate < 1 else 1 - had.mate
-
-
-@dataclass(frozen=True)
-class Draws(Claim):
-    """Whoever moves, and stood worse, draws: by stalemate, perpetual check or repetition."""
-
-    how: str  # "stalemate", "check" or "repetition"
-    line: str = ""
-
-    def proved(self, scene: Scene) -> bool:
-        """The moves of the line make it a draw in this way."""
-        return self in drawn(scene)
-
-    def is_kept(self, scene: Scene) -> bool:
-        """Whether a long look sees a level game, too, and what repeats has no other answers."""
-        repeats = self.how == "repetition" and not _is_third_time(scene)
-        quiet = self.how == "check" and not scene.after.is_check()
-        if (repeats or quiet) and not is_forced(scene, 2 if quiet else 2 * PERPETUAL):
-            return False
-        look = scene.analysis.deeper(scene.after, LAST_LOOK)
-        return look is None or abs(look.value) < EVEN
-
-
-def drawn(scene: Scene) -> list[Draws]:
-    """How the line makes a draw, if it does; moves that nothing forces may repeat without one."""
-    boards = [scene.before]
-    if _is_third_time(scene):
-        return [Draws("repetition")]
-    for number, move in enumerate((scene.move, *scene.follow), start=1):
-        boards.append(played(boards[-1], move))
-        line = scene.told(number)
-        if boards[-1].is_stalemate():
-            return [Draws("stalemate", line)]
-        if number >= 2 * PERPETUAL and _repeats(boards):
-            checks = [board.is_check() for board in boards[1::2]]
-            if len(checks) >= PERPETUAL and all(checks[1:]):
-                return [Draws("check", line)]
-            return [Draws("repetition", line)] if all(map(_hits, boards[1::2])) else []
-    return []
-
-
-def _is_third_time(scene: Scene) -> bool:
-    """Whether the position after the move was there twice in the moves before."""
-    board, key, times = scene.before.copy(stack=RECENT), force.key_of(scene.after), 1
-    while board.move_stack:
-        board.pop()
-        times += force.key_of(board) == key
-    return times > 2
-
-
-def _hits(board: chess.Board) -> bool:
-    """Whether the side to move has to answer, or it loses material."""
-    there = passed(board)  # none in check
-    return there is None or (force.gain(there) or 0) >= force.LEAST
-
-
-def _repeats(boards: list[chess.Board]) -> bool:
-    """Whether the last position was there before, by the seventh ply, so that it is of the move."""
-    keys = [*map(force.key_of, boards)]
-    return keys.index(keys[-1]) < min(len(keys) - 1, FAR - 1)
 
 
 # --- kings and pawns ------------------------------------------------------------------------------

@@ -13,15 +13,18 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, passed, step
+from kibitz.comment.claims.claim import Claim, Step, is_forced, passed, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.tactical import TakesLoose
-from kibitz.comment.facts import Scene, Unit, balance, is_passed, played
+from kibitz.comment.facts import RECENT, Scene, Unit, balance, is_passed, played
 from kibitz.comment.judge import Evaluation, Label, label, standing, stands_clear
 from kibitz.comment.openings import opening_of
 
+EVEN = 0.06  # value, at most, of a position that is drawn for sure
+PERPETUAL = 3  # checks in a row that end where they began, at least
+FAR = 9  # plies that are shown where they lead to as much as this
 WORTH_MEETING = 0.2  # value that it gains if the other side passes
 LONGEST_ANSWER = 7  # plies of a refutation that are named
 MUCH_WORSE = 0.15  # value that the next best move costs, at least, where it is named
@@ -73,6 +76,80 @@ def line_to(scene: Scene, plies: int) -> str:
     """A move and those of its line up to the one that comes so many plies later."""
     moves = (scene.move, *scene.follow[:plies])
     return scene.before.variation_san(moves).replace(". ", ".")
+
+
+@dataclass(frozen=True)
+class Draws(Claim):
+    """Whoever moves, and stood worse, draws: by stalemate, perpetual check or repetition."""
+
+    how: str  # "stalemate", "check", "repetition"; "main" is a perpetual check in the main line
+    line: str = ""
+
+    def proved(self, scene: Scene) -> bool:
+        """The moves of the line make it a draw in this way."""
+        return self in drawn(scene)
+
+    def is_kept(self, scene: Scene) -> bool:
+        """Whether a long look sees a level game, too, and what repeats has no other answers."""
+        repeats = self.how == "repetition" and not _is_third_time(scene)
+        quiet = self.how == "check" and not scene.after.is_check()
+        if (repeats or quiet) and not is_forced(scene, 2 if quiet else 2 * PERPETUAL):
+            return False
+        look = scene.analysis.deeper(scene.after, LAST_LOOK)
+        return look is None or abs(look.value) < EVEN
+
+
+def drawn(scene: Scene) -> list[Draws]:
+    """How the line makes a draw, if it does; moves that nothing forces may repeat without one."""
+    boards = [scene.before]
+    if _is_third_time(scene):
+        return [Draws("repetition")]
+    for number, move in enumerate((scene.move, *scene.follow), start=1):
+        boards.append(played(boards[-1], move))
+        line = scene.told(number)
+        if boards[-1].is_stalemate():
+            return [Draws("stalemate", line)]
+        if number >= 2 * PERPETUAL and _repeats(boards):
+            checks = [board.is_check() for board in boards[1::2]]
+            if len(checks) >= PERPETUAL and all(checks[1:]):
+                return [Draws("check", line)]
+            forced = all(map(_hits, boards[1::2]))
+            return [Draws("repetition", line)] if forced else _perpetual(scene)
+    return _perpetual(scene)
+
+
+def _perpetual(scene: Scene) -> list[Draws]:
+    """A perpetual check with which the line ends, whatever comes before the checks."""
+    boards = scene.course_boards
+    keys = [*map(force.key_of, boards)]
+    for end in range(len(boards) - 1, 3, -1):
+        first = keys.index(keys[end])
+        told = (board for board in boards[first + 1 : end + 1] if board.turn != scene.mover)
+        checks = [board.is_check() for board in told]
+        if first and len(checks) > 1 and all(checks):
+            return [Draws("main", scene.told(end, FAR + 1))]
+    return []
+
+
+def _is_third_time(scene: Scene) -> bool:
+    """Whether the position after the move was there twice in the moves before."""
+    board, key, times = scene.before.copy(stack=RECENT), force.key_of(scene.after), 1
+    while board.move_stack:
+        board.pop()
+        times += force.key_of(board) == key
+    return times > 2
+
+
+def _hits(board: chess.Board) -> bool:
+    """Whether the side to move has to answer, or it loses material."""
+    there = passed(board)  # none in check
+    return there is None or (force.gain(there) or 0) >= force.LEAST
+
+
+def _repeats(boards: list[chess.Board]) -> bool:
+    """Whether the last position was there before, by the seventh ply, so that it is of the move."""
+    keys = [*map(force.key_of, boards)]
+    return keys.index(keys[-1]) < min(len(keys) - 1, FAR - 1)
 
 
 @dataclass(frozen=True)

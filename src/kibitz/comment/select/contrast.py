@@ -77,6 +77,7 @@ def is_incidental(claim: Claim, other: Scene | None) -> bool:
     """Whether a move does something slight that another as good one does not do."""
     slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
     slight = slight or isinstance(claim, outlook.Intends)
+    slight = slight and not (isinstance(claim, merit.Threatens) and claim.target is None)  # mate
     return slight and other is not None and not claim.proved(other)
 
 
@@ -217,8 +218,8 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
     """Whether what the refutation leads to is the fault of the move, and not there anyway."""
     if scene.had is None or isinstance(claim, (outcomes.TakesBack, aftermath.Castles)):
         return False
-    if isinstance(claim, outcomes.Draws):
-        level = scene.has is not None and abs(scene.has.value) < outcomes.EVEN
+    if isinstance(claim, outlook.Draws):
+        level = scene.has is not None and abs(scene.has.value) < outlook.EVEN
         return level and scene.had.value >= BETTER
     best = scene.had.line[:1]
     if best in ((), (scene.move,)):
@@ -339,9 +340,9 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
             return apart and not _takes(scene, target) and _stays_won(scene.instead, target)
         case outcomes.Runs(pawn):
             return scene.after.piece_at(pawn.square) != chess.Piece(chess.PAWN, pawn.white)
-        case outcomes.Draws():
-            level = scene.had is not None and abs(scene.had.value) < outcomes.EVEN
-            return level and scene.has.value >= BETTER
+        case outlook.Draws():
+            level = scene.had is not None and abs(scene.had.value) < outlook.EVEN
+            return level and costs_much(scene)
         case outcomes.ComesOut():
             if claim.back and scene.takes_back and scene.instead.takes_back:
                 return False  # as either move does
@@ -470,6 +471,7 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
     ]
     if line is scene.instead:
         takes = [claim for claim in takes if _stays_won(line, claim.target)]
+        takes = [claim for claim in takes if claim.target != scene.captured]
         gains = not scene.reply or ends_apart(line, _refuted(scene))
     else:
         soon = line.course_boards[: SOON + 1][-1]

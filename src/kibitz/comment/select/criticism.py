@@ -346,6 +346,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         mates = scene.other.after.is_checkmate()
         # To rule out a move says something only where it is known what that move does.
         known = bool(reply) or mates or scene.other.captured is not None
+        known = known and scene.other.captured != scene.piece  # which need not have gone there
         if not parried and known and prevents.proved(instead):
             better = ([prevents, *better] if mates else [*better, prevents])[:most]
         elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):

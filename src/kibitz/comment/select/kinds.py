@@ -54,7 +54,7 @@ PLACES = (  # nor what costs much
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),
-    *(outcomes.MatesLater, outcomes.Draws, outcomes.ComesOut),
+    *(outcomes.MatesLater, outlook.Draws, outcomes.ComesOut),
     *(aftermath.PicksUp, aftermath.Queens),
 )
 PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one

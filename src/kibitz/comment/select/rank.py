@@ -274,6 +274,8 @@ def _weight(claim: Claim, memory: Memory, level: Level) -> float:
 
 def weight_of(claim: Claim, level: Level) -> float:
     """How much a claim matters to a reader who has not been told it before."""
+    if isinstance(claim, (merit.Parries, merit.Threatens)) and claim.target is None:
+        return HEAVY  # a mate
     weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
     return weights[:3][LEVELS.index(level)]
 

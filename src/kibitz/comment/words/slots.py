@@ -143,7 +143,7 @@ def _outcome_key(claim: Claim) -> str:
             name += (".main" if claim.main else "") + (".for" if claim.lost else "")
         case aftermath.PicksUp(sure=True):
             name += ".sure"
-        case outcomes.Draws(how):
+        case outlook.Draws(how):
             name += f".{how}"
         case outcomes.TradesQueens(why=why) if why:
             name += f".{why}"

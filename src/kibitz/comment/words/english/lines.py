@@ -31,6 +31,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "Draws.stalemate.line": ("ends in stalemate: {line}",),
     "Draws.check": ("leads to perpetual check",),
     "Draws.check.line": ("leads to perpetual check: {line}",),
+    "Draws.main": ("draws by perpetual check in the main line",),
+    "Draws.main.line": ("draws by perpetual check in the main line: {line}",),
     "Draws.repetition": ("draws by repetition",),
     "Draws.repetition.line": ("draws by repetition: {line}",),
     "OpensUp": ("opens up {other}'s king", "tears open {other}'s king position"),

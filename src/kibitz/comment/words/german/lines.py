@@ -31,6 +31,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "Draws.stalemate.line": ("endet im Patt: {line}",),
     "Draws.check": ("führt zu Dauerschach",),
     "Draws.check.line": ("führt zu Dauerschach: {line}",),
+    "Draws.main": ("führt in der Hauptvariante zu Dauerschach",),
+    "Draws.main.line": ("führt in der Hauptvariante zu Dauerschach: {line}",),
     "Draws.repetition": ("führt zum Remis durch Zugwiederholung",),
     "Draws.repetition.line": ("führt zum Remis durch Zugwiederholung: {line}",),
     "OpensUp": (
