@@ -88,6 +88,7 @@ OUT_AND_BACK = "rnbqkb1r/pppppppp/5n2/8/3P1B2/2N5/PPP1PPPP/R2QKBNR w KQkq - 3 2"
 CORNER = "r2qkbnr/pp3ppp/4p3/3pN3/6Q1/2N4P/PP2KPP1/n1B4R w kq - 0 12"
 TO_CORNER = "Qa4+ Ke7 Qb4+ Qd6 Qxb7+ Ke8"
 INTO_PIN = "4r1k1/3p4/8/8/8/3B4/8/4Q1K1 w - - 0 1"
+TWO_FOR_ROOK = "r1bq1rk1/pppp1ppp/2n5/2b1p3/P1B1P1n1/2PP1N2/1P3PPP/RNBQ1RK1 b - - 2 7"
 SPENT = "4k3/5p2/6n1/8/8/8/8/4K1R1 w - - 0 1"
 COME_OUT = "rnbqkbnr/ppp2ppp/3p4/4p3/3PP3/8/PPP2PPP/RNBQKBNR b KQkq - 0 2"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
@@ -251,6 +252,14 @@ CASES: list[Figures] = [
             scene(SPENT.replace("n", "r"), "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "e1f2")),
             scene(SPENT, "Rxg6 Kf8 Kf2 Ke7", had=seen(0.2, "e1f2")),
             scene(SPENT, "Rxg6 fxg6 Kf2 Kf7", had=seen(0.2, "g1g6", "f7g6", "e1f2", "e8f7")),
+        ],
+    ),
+    # The rook takes no pawn with it, or is not taken.
+    (
+        fault.GivesTooMuch((3, 2), (4, 1)),
+        scene(TWO_FOR_ROOK, "Nxf2 Rxf2 Bxf2+ Kxf2 d6", had=seen(0.2, "c5b6")),
+        [
+            scene(TWO_FOR_ROOK, "Nxf2 Rxf2 d6 d4 Bb6", had=seen(0.2, "c5b6")),
         ],
     ),
     # It was attacked before; the pawn is taken; another square; something stands there.

@@ -97,7 +97,10 @@ class GivesTooMuch(Claim):
 
 
 def given_too_much(scene: Scene) -> list[GivesTooMuch]:
-    """What is lost and won in the line after a capture that is answered on its square."""
+    """What is lost and won in the line after a capture that is answered on its square.
+
+    Two minor pieces are worth more than a rook and a pawn.
+    """
     took, white = scene.captured, scene.mover
     if took is None or not scene.reply or scene.takes_back or scene.piece.worth <= took.worth:
         return []
@@ -106,9 +109,10 @@ def given_too_much(scene: Scene) -> list[GivesTooMuch]:
     if captured_by(scene.after, scene.reply) != scene.piece or own is None or theirs is None:
         return []
     lost, won = listed(own - theirs), listed(theirs - own)
-    named = lost == (scene.piece.kind,) and took.kind in won and is_plain(lost, won)
+    pair = {*lost} <= {chess.KNIGHT, chess.BISHOP} and won == (chess.ROOK, chess.PAWN)
+    named = pair or (lost == (scene.piece.kind,) and took.kind in won and is_plain(lost, won))
     ends = scene.before, scene.instead.calm_boards[-1] if scene.had else scene.before
-    most = max(balance(board, white) for board in (end, scene.other.calm_boards[-1]))
+    most = max(balance(board, white) for board in (end, scene.other.calm_boards[-1])) - pair
     costs = force.is_calm(end) and all(most < balance(board, white) for board in ends)
     return [GivesTooMuch(lost, won)] if named and costs else []
 
@@ -427,16 +431,8 @@ class Keeps(Claim):
         return standing(scene.had.value) == self.has
 
 
-CAUSES = (
-    EarlyQueen,
-    EnPrise,
-    GivesTooMuch,
-    Abandons,
-    Overlooks,
-    AllowsMate,
-    LosesEnding,
-    Allows,
-)  # which say nothing of a better move
+# Which say nothing of a better move.
+CAUSES = (EarlyQueen, EnPrise, GivesTooMuch, Abandons, Overlooks, AllowsMate, LosesEnding, Allows)
 
 
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
