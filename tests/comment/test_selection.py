@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, grades, outcomes, outlook, position
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, is_forced, takes_for_good
+from kibitz.comment.claims.claim import Claim, Step, is_forced, is_well_met, takes_for_good
 from kibitz.comment.claims.features import Feature, chases
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
@@ -731,6 +731,16 @@ def test_a_line_without_a_word_is_no_cause_of_a_small_mistake(has: float, bare: 
     told = select(replace(made, analysis=always(0.0)), Memory(), "club", Tone.KEEN)
     assert [claim for claim in told.claims if isinstance(claim, fault.Better)]
     assert any(isinstance(claim, fault.Allows) for claim in told.claims) is bare
+
+
+@pytest.mark.parametrize(("given", "well"), [(0.05, True), (0.2, False)])
+def test_a_line_is_well_met_whose_answers_give_nothing_away(given: float, well: bool) -> None:
+    made = scene("6k1/8/8/3p4/8/8/8/1R4K1 w - - 0 1", "Rb5 Kf7 Rxd5 Ke6 Rd1")
+    poor = made.boards[4]
+    looks = seen_by(lambda at, _: seen(0.5 + given if at == poor else 0.5 if at.turn else -0.5))
+    line = "1...Kf7 2.Rxd5 Ke6 3.Rd1"
+    assert is_well_met(replace(made, analysis=looks), line) is well
+    assert is_well_met(replace(made, analysis=looks), "1...Kf7 2.Rxd5")
 
 
 def test_beside_a_mate_nothing_is_said_of_what_is_attacked() -> None:

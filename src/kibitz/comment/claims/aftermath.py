@@ -21,6 +21,7 @@ from kibitz.comment.claims.claim import (
     Kinds,
     Weights,
     gone,
+    is_well_met,
     listed,
     stands,
     worth_of,
@@ -77,10 +78,9 @@ class PicksUp(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks take it, too, at each choice, where the move does not do so itself."""
-        if scene.captured == self.target:
-            forced = force.gain(scene.before, scene.move)
-            if forced is not None and forced < force.LEAST:
-                return False  # it may be made up for at once
+        forced = force.gain(scene.before, scene.move) if scene.captured == self.target else None
+        if forced is not None and forced < force.LEAST:
+            return False  # it may be made up for at once
         if not self.line:
             return True
         apart = PLAYABLE if self.target.kind == chess.PAWN else AS_GOOD
@@ -88,7 +88,8 @@ class PicksUp(Claim):
         had = reference(scene)[1] if scene.takes_back else balance(scene.before, scene.mover)
         had += 0 if self.target.kind == chess.PAWN else PIECE - 1
         if self.main:
-            return keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
+            kept = keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
+            return kept and is_well_met(scene, self.line)
         return keeps_more(scene.after, scene, had, LAST_LOOK, apart) and all(
             self._falls(board, line)
             for board in (scene.after, *there)

@@ -95,6 +95,17 @@ def takes_for_good(scene: Scene, line: str) -> bool:
     return True
 
 
+def is_well_met(scene: Scene, line: str) -> bool:
+    """Whether long looks find no answer in a printed line that gives much away."""
+    for ply in range(1, len(line.split()) + 1, 2):
+        boards = scene.course_boards[ply : ply + 2]
+        looks = [scene.analysis.deeper(board, LAST_LOOK) for board in boards]
+        values = [look.value for look in looks if look is not None]
+        if len(values) == 2 and values[0] + values[1] > WEAK:
+            return False
+    return True
+
+
 def ends_trade(scene: Scene, gain: int) -> bool:
     """Whether a move takes back in a trade that the mover began, and that had won as much then."""
     if not scene.takes_back or len(scene.before.move_stack) < 2:
@@ -150,6 +161,7 @@ def taken_if_passed(board: chess.Board, take: chess.Move) -> tuple[Unit | None, 
 # --- what is lost ---------------------------------------------------------------------------------
 
 Kinds: TypeAlias = tuple[int, ...]
+WEAK = 0.1  # value that an answer in a line gives away, at least, which is a poor one
 CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 MINOR = (chess.KNIGHT, chess.BISHOP)
 

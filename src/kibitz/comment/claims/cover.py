@@ -92,10 +92,11 @@ class Unguards(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It guarded it before, and does not now."""
+        """It guarded it before, and does not now, nor through the answer."""
         square = self.target.square
         guarded = square in scene.before.attacks(scene.move.from_square)
-        guards = square in scene.after.attacks(scene.landed)
+        boards = scene.after, scene.other.after if scene.reply else scene.after
+        guards = any(square in board.attacks(scene.landed) for board in boards)
         takes = any(self.target == fall.target for fall in falls(scene))
         return self.guard == scene.piece and guarded and not guards and takes
 

@@ -22,6 +22,7 @@ from kibitz.comment.claims.claim import (
     gone,
     is_at_rest,
     is_plain,
+    is_well_met,
     listed,
     lost_like,
     stands,
@@ -110,7 +111,8 @@ class ComesOut(Claim):
         had = reference(scene)[1] + max(0, least - slack)
         had = had if self.back else max(had, balance(scene.start, scene.mover))
         if self.main:
-            return keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
+            kept = keeps_more(scene.after, scene, had, LAST_LOOK, apart=0)
+            return kept and is_well_met(scene, self.line)
         return all(
             keeps_more(board, scene, had, LAST_LOOK, apart) and self._falls(scene, board)
             for board in (scene.after, *scene.choices_in(self.line))
