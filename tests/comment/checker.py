@@ -833,7 +833,7 @@ def gone_back(at: At, text: str) -> bool:
 
 def square_taken(at: At, text: str) -> bool:
     """What moved attacks a square to which the named piece may go."""
-    square, (_, piece) = square_in(text), units(text)[0]
+    square, (_, piece) = chess.parse_square(SQUARE.findall(text)[0]), units(text)[0]
     if piece is None or square not in at.after.attacks(at.move.to_square):
         return False
     return chess.Move(piece, square) in at.after.pseudo_legal_moves
@@ -1241,7 +1241,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "covers",
         r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )"
-        r"(?<!which )guards the \w+ on \w\d$",
+        r"(?:(?<!which )|^, which )guards the \w+ on \w\d$",
         guards,
     ),
     ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses it to {MOVE}", met),
@@ -1282,7 +1282,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("no mate", r"has the material to mate", lambda at, _: at.after.is_insufficient_material()),
     ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
     ("opening", r"\([A-E]\d\d\)$", opening_named),
-    ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
+    ("taken", r"can be taken|is lost there|puts .* where", can_be_taken),
     ("line open", r"^[Tt]he line .* is open now|[Nn]othing stands between", line_open),
     ("shut off", r"now stands between|shuts .* off from", shut_off),
     ("outnumbered", r"guarded often enough|more than it is guarded", outnumbered),
@@ -1330,7 +1330,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
-    ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
+    ("mate now", r"is (?:check)?mate\b(?! in| next)|This mates$", mate_now),
     ("mate if taken", r"to take it allows", mate_if_taken),
     (
         "mate",
@@ -1402,8 +1402,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("draws", r"stalemate: \d", lambda at, t: after_line(at, t).is_stalemate()),
     (
         "perpetual",
-        r"perpetual check in the main line: \d",
-        lambda at, t: after_line(at, t).is_repetition(2),
+        r"perpetual check in the main line",
+        lambda at, t: not re.search(r"line: \d", t) or after_line(at, t).is_repetition(2),
     ),
     ("goes back", r"is back (?:on|where)|goes back to", gone_back),
     (
