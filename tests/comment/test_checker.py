@@ -126,7 +126,8 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("The knight on f7 is pinned to the king there.", "into a pin"),
         ("This gives up the guard of d3.", ""),
         ("This gives up the guard of a8.", "square let go"),
-        ("This takes the square d6 from the bishop on f8.", "square taken"),
+        ("This takes the square d6 from the bishop on f8.", ""),
+        ("This takes c5 away from the bishop on f8.", "square taken"),
     ],
 )
 def test_what_is_said_of_a_line_is_tried_at_its_end(said: str, kind: str) -> None:
