@@ -18,6 +18,7 @@ PROMISES = {
     "play_a_game": '[White "Kibitz"]',
 }
 NEEDS = {"games_to_network": "torch", "cluster_plan": "yaml"}
+LONG = "games_to_network"
 GIVEN = {"cluster_plan": ["cluster.yaml"]}  # files that are its arguments
 
 
@@ -26,7 +27,10 @@ def test_every_example_is_run() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES) | with_ray
 
 
-@pytest.mark.parametrize("name", sorted(PROMISES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == LONG)) for name in sorted(PROMISES)],
+)
 def test_examples_run(name: str, tmp_path: Path) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])

@@ -188,6 +188,7 @@ def test_the_loss_falls(trained: Path) -> None:
     assert losses[1] < losses[0]
 
 
+@pytest.mark.slow
 def test_a_training_that_was_stopped_ends_with_the_same_weights(
     trained: Path, tmp_path: Path
 ) -> None:

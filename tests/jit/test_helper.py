@@ -69,6 +69,7 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return compiled
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_beside_another(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

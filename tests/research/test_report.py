@@ -365,7 +365,10 @@ def test_our_own_catalogue_is_in_order() -> None:
         assert path.stem in results.catalogue.measure, path
 
 
-@pytest.mark.parametrize("name", ["docs/rules.md", "research/contempt/README.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["docs/rules.md", pytest.param("research/contempt/README.md", marks=pytest.mark.slow)],
+)
 def test_one_number_changed_by_hand_makes_our_own_report_red(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

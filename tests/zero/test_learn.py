@@ -227,6 +227,7 @@ def test_a_damaged_shard_is_named_and_put_aside_and_a_gate_decides_who_plays(
     assert second.plays == (2 if second.gate >= 0.9 else 1)
 
 
+@pytest.mark.slow
 def test_what_the_window_needs_no_more_is_listed_then_deleted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

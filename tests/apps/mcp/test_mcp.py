@@ -294,11 +294,11 @@ def test_a_mistake_of_the_program_is_told_to_its_user_alone(
     assert "a secret" in capsys.readouterr().err
 
 
-def test_hundreds_of_malformed_calls_are_answered(tmp_path: Path) -> None:
-    report = fuzz([MCP], tmp_path / "fuzz", 300, seed=5)
+def test_malformed_calls_are_answered(tmp_path: Path) -> None:
+    report = fuzz([MCP], tmp_path / "fuzz", 150, seed=5)
     assert report.falls == [], "\n".join(map(str, report.falls))
-    assert report.codes[2] > 100
-    assert report.codes[0] > 20
+    assert report.codes[2] > 50
+    assert report.codes[0] > 10
 
 
 # --- cancelling -----------------------------------------------------------------------------------

@@ -128,6 +128,7 @@ def test_join_without_a_policy_finds_all_moves_alike(capsys: pytest.CaptureFixtu
     assert [row["largest_logit"] for row in flat] == [0, 0]
 
 
+@pytest.mark.slow
 def test_export_and_its_integer_form(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "net", "new", "plain-1x8")
     assert main(["net", "quantise", "plain-1x8.safetensors"]) == 2
