@@ -27,6 +27,7 @@ from kibitz.comment.facts import Unit
 from kibitz.comment.select.rank import kind_of
 from kibitz.comment.select.selection import Selection, said_of_reply
 from kibitz.comment.words.speaker import Comment
+from kibitz.core.errors import InputError
 from kibitz.position.pgn import Game
 
 # The claims whose words have the idea of a tag. Only of the first ones does it say something where
@@ -78,6 +79,9 @@ class Tagged(NamedTuple):
         return Game(1, tree)
 
 
+COLUMNS = ("PuzzleId", "FEN", "Moves", "Themes")
+
+
 def tagged_in(paths: Sequence[Path], half: str, seed: int, most: int) -> list[Tagged]:
     """Puzzles drawn from those of some tables that have a tag with an idea, each once.
 
@@ -86,7 +90,11 @@ def tagged_in(paths: Sequence[Path], half: str, seed: int, most: int) -> list[Ta
     puzzles: dict[str, Tagged] = {}
     for path in paths:
         with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
+            rows = csv.DictReader(file)
+            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+                fix = f"a table of Lichess's puzzles has {', '.join(COLUMNS)}"
+                raise InputError(f"{path}: no column {missing[0]}", fix=fix)
+            for row in rows:
                 name, tags = row.get("PuzzleId") or "", frozenset((row["Themes"] or "").split())
                 odd = hashlib.sha256(name.encode()).digest()[0] & 1
                 if name and row["Moves"] and tags & {*TAGS} and bool(odd) == (half == "held"):

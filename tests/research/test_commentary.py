@@ -91,6 +91,15 @@ def test_tags_are_in_the_words_of_what_is_said() -> None:
     assert all(TAGS.values())
 
 
+def test_a_table_of_something_else_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "games.csv"
+    table.write_text("PuzzleId,FEN,Moves\n")
+    assert carry_out(app, ["puzzles", str(table)]) == 2
+    assert f"{table}: no column Themes" in " ".join(capsys.readouterr().err.split())
+
+
 def test_tags_of_puzzles_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "puzzles.csv"
     table.write_text(PUZZLES)
