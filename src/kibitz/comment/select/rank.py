@@ -173,8 +173,10 @@ def ranked(
         if is_confirmed(claim, scene):
             chosen.append(claim)
     if any(isinstance(claim, MATES) or _is_quiet(claim) for claim in chosen):
-        heavy = [claim for claim in chosen if weight_of(claim, level) >= HEAVY]
-        return [claim for claim in chosen if claim in heavy or isinstance(claim, MUST_PAY)]
+        heavy = {claim for claim in chosen if weight_of(claim, level) >= HEAVY}
+        bare = (claim for claim in chosen if kind_of(claim) == "bare_king")
+        how = {claim for claim in chosen if isinstance(claim, MUST_PAY)}.union(bare)
+        return sorted(heavy | how, key=chosen.index)
     return chosen
 
 
