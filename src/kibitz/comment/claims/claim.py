@@ -158,6 +158,15 @@ def taken_if_passed(board: chess.Board, take: chess.Move) -> tuple[Unit | None, 
     return captured_by(idle, take), force.gain(idle, take) or 0
 
 
+def is_taken_on_arrival(board: chess.Board, comes: chess.Move, take: chess.Move) -> bool:
+    """Whether what comes with a move could be taken with a gain, if the side to move passed."""
+    idle = passed(board)
+    if idle is None or comes not in idle.legal_moves:
+        return False
+    then = played(idle, comes)
+    return take in then.legal_moves and (force.gain(then, take) or 0) >= force.LEAST
+
+
 # --- what is lost ---------------------------------------------------------------------------------
 
 Kinds: TypeAlias = tuple[int, ...]

@@ -21,6 +21,7 @@ from kibitz.comment.claims.claim import (
     Step,
     Weights,
     is_between,
+    is_taken_on_arrival,
     passed,
     stands,
     step,
@@ -110,17 +111,14 @@ class UnguardsSquare(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Nothing is taken there; while the guard stood it would have won what comes."""
-        reply, idle = scene.reply, passed(scene.before)
-        back = chess.Move(scene.move.from_square, self.square)
-        if reply is None or idle is None or reply not in idle.legal_moves:
+        reply, back = scene.reply, chess.Move(scene.move.from_square, self.square)
+        if reply is None or reply.to_square != self.square or self.guard != scene.piece:
             return False
-        if reply.to_square != self.square or self.guard != scene.piece:
+        boards = scene.before, scene.after
+        if any(board.piece_at(self.square) for board in boards) or scene.after.is_capture(reply):
             return False
-        if any(captured_by(board, reply) for board in (idle, scene.after)):
-            return False
-        then = played(idle, reply)
-        wins = back in then.legal_moves and (force.gain(then, back) or 0) >= force.LEAST
-        return wins and self.square not in scene.after.attacks(scene.landed)
+        guarded = is_taken_on_arrival(scene.before, reply, back)
+        return guarded and self.square not in scene.after.attacks(scene.landed)
 
 
 @dataclass(frozen=True)
@@ -158,11 +156,8 @@ def into_pin(scene: Scene) -> list[IntoPin]:
     if not scene.reply or scene.piece.kind in (chess.PAWN, chess.KING):
         return []
     answer, board, held = scene.other, scene.after, list[Unit]()
-    falls = any(
-        captured_by(answer.course_boards[plies], move) == scene.piece
-        for plies, move in enumerate(answer.course[: SOON + 1])
-        if plies in (2, SOON)
-    )
+    later = [*zip(answer.course_boards, answer.course, strict=False)][2 : SOON + 1 : 2]
+    falls = any(captured_by(at, move) == scene.piece for at, move in later)
     if not falls or balance(answer.calm_boards[-1], scene.mover) >= balance(board, scene.mover):
         return []
     for attacker in board.attackers(not scene.mover, scene.landed):

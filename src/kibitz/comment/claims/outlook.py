@@ -13,7 +13,14 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Step, is_forced, passed, step
+from kibitz.comment.claims.claim import (
+    Claim,
+    Step,
+    is_forced,
+    is_taken_on_arrival,
+    passed,
+    step,
+)
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -24,7 +31,7 @@ from kibitz.comment.openings import opening_of
 
 EVEN = 0.06  # value, at most, of a position that is drawn for sure
 PERPETUAL = 3  # checks in a row that end where they began, at least
-FAR = 9  # plies that are shown where they lead to as much as this
+FAR = 9  # plies that are shown where they lead to much
 WORTH_MEETING = 0.2  # value that it gains if the other side passes
 LONGEST_ANSWER = 7  # plies of a refutation that are named
 MUCH_WORSE = 0.15  # value that the next best move costs, at least, where it is named
@@ -119,7 +126,7 @@ def drawn(scene: Scene) -> list[Draws]:
 
 
 def _perpetual(scene: Scene) -> list[Draws]:
-    """A perpetual check with which the line ends, whatever comes before the checks."""
+    """A perpetual check in the line, whatever comes before the checks."""
     boards = scene.course_boards
     keys = [*map(force.key_of, boards)]
     for end in range(len(boards) - 1, 3, -1):
@@ -460,22 +467,13 @@ def meets(scene: Scene) -> list[Meets]:
     if claim.answer.move == scene.other.reply:
         return []  # as it is after the bad move
     grabs = then.is_capture(answer.move) and not (taken or is_forcing(board, scene.reply))
-    if grabs or (taken and _is_met_anyway(scene, reply.move, answer.move)):
+    if grabs or (taken and is_taken_on_arrival(scene.before, reply.move, answer.move)):
         return []  # which takes what the reply has left, or what any other move lets it take
     own = claim.answer.move not in bad.legal_moves or (
         (force.gain(then, claim.answer.move) or 0) >= force.LEAST
         and (force.gain(bad, claim.answer.move) or 0) < force.LEAST
     )
     return [claim] if own and claim.proved(scene.instead) else []
-
-
-def _is_met_anyway(scene: Scene, reply: chess.Move, answer: chess.Move) -> bool:
-    """Whether what comes with the reply could be taken so, too, if the mover had passed."""
-    idle = passed(scene.before)
-    if idle is None or reply not in idle.legal_moves:
-        return False
-    then = played(idle, reply)
-    return answer in then.legal_moves and (force.gain(then, answer) or 0) >= force.LEAST
 
 
 def _mate_threatened(scene: Scene, reply: chess.Move) -> str:
