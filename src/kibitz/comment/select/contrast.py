@@ -390,8 +390,9 @@ def is_spent(claim: Claim, line: Scene) -> bool:
 
 def _hits_back(claim: Claim, line: Scene) -> bool:
     """Whether a piece that is hit goes away with a capture or a check, and is not lost there."""
-    hit = isinstance(claim, Feature) and claim.name in ("chases", "attacks_loose")
-    if not hit or line.reply is None or not isinstance(claim, Feature):
+    if not isinstance(claim, Feature) or claim.name not in ("chases", "attacks_loose"):
+        return False
+    if line.reply is None:
         return False
     leaves = line.reply.from_square == claim.pieces[0].square
     safe = not is_unsafe(line.other.after, line.reply.to_square)

@@ -117,7 +117,8 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
     opens = _opened(scene, causes)
-    if not opens and (_is_chaff(causes, lines) or (lines and _is_bare_line(scene, causes))):
+    small = mark_of(scene) is Label.INACCURACY and bool(lines)
+    if not opens and (_is_chaff(causes, lines) or (small and _is_line(causes))):
         causes = []
     criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
@@ -183,16 +184,18 @@ def wins_more(cause: Claim, target: Unit) -> bool:
 
 def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     """Whether a cause is a bare line, and the better move has a reason of its own."""
-    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     of_reply = (fault.Prevents, outlook.Meets, fault.AvoidsLoss)
-    return bare and best is not None and any(not isinstance(why, of_reply) for why in best.why)
+    return (
+        _is_line(causes)
+        and best is not None
+        and any(not isinstance(why, of_reply) for why in best.why)
+    )
 
 
-def _is_bare_line(scene: Scene, causes: Sequence[Claim]) -> bool:
-    """Whether the cause of a small mistake is a line of which nothing is said."""
-    bare = any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
-    return bare and mark_of(scene) is Label.INACCURACY
+def _is_line(causes: Sequence[Claim]) -> bool:
+    """Whether the cause is a line of which nothing is said."""
+    return any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
 
 
 def _is_weighty(cause: Claim) -> bool:
