@@ -27,7 +27,7 @@ from kibitz.comment.claims.claim import (
     worth_of,
 )
 from kibitz.comment.claims.cover import not_retaken
-from kibitz.comment.claims.endings import StopsPassed, stopped
+from kibitz.comment.claims.endings import FAR_UP, StopsPassed, stopped
 from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
 from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
@@ -55,7 +55,6 @@ LATEST = 4  # plies after which a pawn falls, or the queen is attacked; others a
 LASTS = 2  # positions at the end of the line in which what it leaves is there
 TRADE = 3  # plies within which a line leads to what is left of a trade
 OUT = 2  # ranks from home at which a king has been driven out
-FAR_UP = 4  # the rank, from 0, from which on a passed pawn or an outpost is worth words
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ NEAR = 2  # squares between a king and the one before the pawn that it is to hel
 HELPED = 4  # moves to its promotion from which on a king helps a passed pawn
 SOON = 8  # plies of the line within which it does
 LOST_MOVE = 7  # plies within which a king loses a move
-LAST_STEP = 4  # plies within which a king takes a passed pawn, on this rank, from 0, or further
-FAR_UP = 4
+LAST_STEP = 4  # plies within which a king takes a passed pawn
+FAR_UP = 4  # the rank, from 0, from which on a passed pawn or an outpost is worth words
 RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the board
 
 

@@ -30,7 +30,7 @@ from kibitz.comment.claims.claim import (
     worth_of,
 )
 from kibitz.comment.claims.merits import MateIn, keeps_more
-from kibitz.comment.claims.outlook import Draws, drawn
+from kibitz.comment.claims.outlook import FAR, Draws, drawn
 from kibitz.comment.claims.positional import has_opposite_bishops
 from kibitz.comment.facts import (
     SHOWN,
@@ -47,8 +47,7 @@ from kibitz.comment.facts import (
 )
 from kibitz.comment.judge import WON
 
-FAR = 9  # plies that are shown where they lead to as much as this
-FAR_GAIN = 3  # pawns' worth
+FAR_GAIN = 3  # pawns' worth for which FAR plies are shown
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SOON = 4  # plies of it within which a side castles soon
 MORE_OPEN = 2  # pawns missing before a king more than before the other

@@ -12,7 +12,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
-from kibitz.comment.claims.endings import simplifies
+from kibitz.comment.claims.endings import FAR_UP, simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
@@ -104,7 +104,7 @@ def is_strong(claim: Claim) -> bool:
     if not isinstance(claim, changed.Outpost):
         return isinstance(claim, changed.Seventh)
     square, white = claim.piece.square, claim.piece.white
-    return (square >> 3 if white else 7 - (square >> 3)) >= aftermath.FAR_UP
+    return (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
 
 
 def pays(claim: Claim) -> bool:
