@@ -1032,10 +1032,14 @@ def king_takes(at: At, text: str) -> bool:
 
 
 def only_pawns(at: At, text: str) -> bool:
-    """The first move of the line takes the last piece."""
-    board = at.after.copy()
-    board.push_san(re.findall(rf"{MOVE}", text)[0].rpartition(".")[2])
-    return at.after.is_capture(board.peek()) and board.occupied == board.pawns | board.kings
+    """The first move of the line takes the last piece, or what takes back there does."""
+    board, bare = at.after.copy(), []
+    for san in re.findall(rf"{MOVE}", text)[:2]:
+        move = board.parse_san(san.rpartition(".")[2])
+        bare.append(board.is_capture(move))
+        board.push(move)
+        bare.append(board.occupied == board.pawns | board.kings)
+    return bare[:2] == [True, True] or bare == [True, False, True, True]
 
 
 def kept_by(at: At, text: str) -> bool:
@@ -1192,7 +1196,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "pawn ending",
-        r"(?<!won )(?<!lost )pawn ending(?! is)|only kings and pawns",
+        r"(?<!won )(?<!lost )(?<!worse )pawn ending(?! is)|only kings and pawns",
         lambda at, _: at.after.occupied == at.after.pawns | at.after.kings,
     ),
     (
@@ -1373,7 +1377,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("undermined", "undermines", undermined),
     ("kept by", r"takes the [^:]*, and \d\S+ is met by \d", kept_by),
     ("king to pawn", r"passed pawn on \w\d (?:in time|with the king)", king_takes),
-    ("pawn ending", r"lost pawn ending|pawn ending is", only_pawns),
+    ("pawn ending", r"(?:lost|worse) pawn ending|pawn ending is", only_pawns),
     (
         "bishops left",
         r"different colours: \d",

@@ -79,6 +79,7 @@ KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5
 PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
 PROP = "7r/p7/b7/4kp1p/2pp4/3n2P1/PP1R1P2/1R3BK1 w - - 0 1"
 MARCH = "8/r7/7P/4kp2/P1Rp4/5K2/5P2/8 b - - 0 1"
+LAST_QUEENS = "8/6pk/1p5p/3q1p2/1P3P2/2Q4P/6PK/8 w - - 0 1"
 LAST_ROOKS = "8/prk2p2/2p3p1/2Pp2K1/3P1P2/5P2/8/1R6 w - - 0 1"
 OPPOSITE = "8/pb3p1k/1p3Bpp/2p5/2P2QP1/5q2/7P/4K3 w - - 0 1"
 SHOT = "r2qk2r/p2nb1pp/1p3p1n/2pPp3/2P5/3PB3/PP1N2PP/R2QKB1R w KQkq - 0 13"
@@ -124,7 +125,7 @@ def where_legal(move: str, value: float = 0.0) -> Analysis:
 
 
 QUIET, SCHOLAR = "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1"
-SMOTHERS, WON = "Qb8+ Nxb8 Rd8#", seen(-0.9)
+SMOTHERS, WON, WORSE = "Qb8+ Nxb8 Rd8#", seen(-0.9), seen(-0.4)
 GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
 HEAVY = "3R4/5pk1/6p1/8/P7/2q5/5Q2/7K w - - 0 39"
 GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
@@ -612,6 +613,29 @@ CASES: list[Figures] = [
             scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(0.0)),
             replace(scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(-0.9)), analysis=seen_by(lambda *_: WON)),
             replace(scene(LAST_ROOKS, "Rb4 Kb8", seen(0.0)), analysis=seen_by(lambda *_: WON)),
+        ],
+    ),
+    # It is lost, or was as bad before; queens that are traded are taken back.
+    (
+        fault.LosesEnding(step("c7b7"), worse=True),
+        replace(scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(0.0)), analysis=seen_by(lambda *_: WORSE)),
+        [
+            replace(scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(0.0)), analysis=seen_by(lambda *_: WON)),
+            replace(
+                scene(LAST_ROOKS, "Rxb7+ Kxb7", seen(-0.4)), analysis=seen_by(lambda *_: WORSE)
+            ),
+        ],
+    ),
+    (
+        fault.LosesEnding(step("d5e5"), worse=True),
+        replace(
+            scene(LAST_QUEENS, "Qe5 Qxe5 fxe5", seen(0.0)), analysis=seen_by(lambda *_: seen(0.4))
+        ),
+        [
+            replace(
+                scene(LAST_QUEENS, "Qe5 Qxe5 fxe5", seen(0.0)), analysis=seen_by(lambda *_: WORSE)
+            ),
+            replace(scene(LAST_QUEENS, "Qe5 Qd2", seen(0.0)), analysis=seen_by(lambda *_: WORSE)),
         ],
     ),
     # The long look has another answer, or sees the reply gain something.

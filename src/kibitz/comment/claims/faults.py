@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR
-from kibitz.comment.claims.aftermath import PicksUp
+from kibitz.comment.analysis import LAST_LOOK, PAIR
+from kibitz.comment.claims.aftermath import AT_ONCE, PicksUp
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     Claim,
@@ -25,7 +25,7 @@ from kibitz.comment.claims.claim import (
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
-from kibitz.comment.claims.outlook import answer_moves
+from kibitz.comment.claims.outlook import answer_holds, answer_moves
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.claims.tactical import Fork
@@ -42,6 +42,7 @@ from kibitz.comment.facts import (
 from kibitz.comment.judge import BETTER, WON, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
+CLEARLY_WORSE = -0.32  # value of a pawn ending
 AT_HOME = 3  # minor pieces that are to come out first
 LATELY = 8  # plies in which a piece that goes back has come
 
@@ -193,19 +194,26 @@ class AllowsMate(Claim):
 
 @dataclass(frozen=True)
 class LosesEnding(Claim):
-    """The reply takes the last piece, and the pawn ending is lost."""
+    """The reply takes or trades the last piece, and the pawn ending is lost, or only worse."""
 
     reply: Step
+    worse: bool = False
 
     def proved(self, scene: Scene) -> bool:
-        """By a long look, and it was not lost before."""
-        if scene.reply != self.reply.move or scene.had is None or standing(scene.had.value) == -2:
+        """By one of the longest looks, and it was not so before."""
+        if scene.reply != self.reply.move or scene.had is None or is_pawn_ending(scene.after):
             return False
-        end = scene.other.after
-        if is_pawn_ending(scene.after) or not is_pawn_ending(end):
+        end = next(filter(is_pawn_ending, scene.other.course_boards[1 : 1 + AT_ONCE]), None)
+        look = None if end is None else scene.analysis.deeper(end, 3 * LAST_LOOK)
+        if end is None or look is None:
             return False
-        look = scene.analysis.deeper(end, LAST_LOOK)
-        return look is not None and look.value <= -WON
+        had, value = (
+            standing(scene.had.value),
+            look.value if end.turn == scene.mover else -look.value,
+        )
+        if self.worse:
+            return had >= 0 and -WON < value <= CLEARLY_WORSE
+        return had > -2 and value <= -WON
 
 
 @dataclass(frozen=True)
@@ -450,7 +458,7 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     mate = scene.has.mate if scene.has else None
     if mate is not None and 0 < mate <= force.LONGEST_MATE:
         yield AllowsMate(force.shortest_mate(scene.after) or mate, reply)
-    yield LosesEnding(reply)
+    yield from (LosesEnding(reply, worse) for worse in (False, True))
     target = captured_by(scene.after, scene.reply)
     forks = tuple(claim for claim in why if isinstance(claim, Fork))
     if target is not None:
@@ -473,14 +481,6 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
 def castles_into(scene: Scene) -> CastlesInto:
     """The claim that the king has castled into an attack, not proved."""
     return CastlesInto(len(near_king(scene.after, not scene.mover)))
-
-
-def answer_holds(scene: Scene) -> bool:
-    """Whether a long look after the reply to a move agrees that it is a good one."""
-    if scene.has is None:
-        return True
-    look = scene.analysis.deeper(scene.other.after, LAST_LOOK)
-    return look is None or look.value + scene.has.value < AMISS
 
 
 def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:

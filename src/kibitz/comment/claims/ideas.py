@@ -79,9 +79,13 @@ def _is_hit_next(scene: Scene, target: Unit) -> bool:
 
 
 def _is_dominated(board: chess.Board, piece: Unit) -> bool:
-    """Whether a piece of the side to move has moves, and loses by each of them."""
+    """Whether a piece of the side to move has moves, and loses by each of them.
+
+    A knight or bishop that has a single move was shut in before.
+    """
     moves = list(board.generate_legal_moves(from_mask=chess.BB_SQUARES[piece.square]))
-    return len(moves) > 1 and all(_loses(board, move) for move in moves)
+    many = len(moves) > 1 or piece.worth >= WORTH[chess.ROOK]
+    return bool(moves) and many and all(_loses(board, move) for move in moves)
 
 
 def _can_step(board: chess.Board, piece: Unit) -> bool:

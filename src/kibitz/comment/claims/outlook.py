@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
+from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import (
     Claim,
     Step,
@@ -57,6 +57,14 @@ def expected_line(scene: Scene) -> str:
 def answer_line(scene: Scene) -> str:
     """The refutation and the moves after it, as text: 6.Nd5 Qd6 7.Bxg5."""
     return scene.after.variation_san(answer_moves(scene)).replace(". ", ".")
+
+
+def answer_holds(scene: Scene) -> bool:
+    """Whether a long look after the reply to a move agrees that it is a good one."""
+    if scene.has is None:
+        return True
+    look = scene.analysis.deeper(scene.other.after, LAST_LOOK)
+    return look is None or look.value + scene.has.value < AMISS
 
 
 def answer_moves(scene: Scene) -> tuple[chess.Move, ...]:

@@ -36,7 +36,6 @@ from kibitz.comment.select.kinds import (
     FORCING,
     HITS,
     ONE_PAWN,
-    PLACES,
     SLIGHT,
     is_by_product,
     is_hard,
@@ -478,14 +477,6 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         soon = line.course_boards[: SOON + 1][-1]
         gains = balance(soon, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
-
-
-def too_little(scene: Scene) -> set[str]:
-    """Kinds of claims that are not what a move is bad for, as it costs much more."""
-    if not costs_much(scene):
-        return set()
-    kinds = {*FAINT, *PLACES}
-    return kinds if phase(scene.before) == "endgame" else kinds | {*SLIGHT}
 
 
 def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:

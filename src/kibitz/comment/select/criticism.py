@@ -40,7 +40,6 @@ from kibitz.comment.select.contrast import (
     same_reply,
     takes_later,
     telling,
-    too_little,
     was_threatened,
     wins_by,
 )
@@ -55,9 +54,12 @@ from kibitz.comment.select.further import (
 from kibitz.comment.select.kinds import (
     CHASES,
     DEFENDS,
+    FAINT,
     GAINS,
     HITS,
+    PLACES,
     SAVES,
+    SLIGHT,
     SOLID,
     any_solid,
     are_explained,
@@ -230,6 +232,16 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
     return reply, with_threat(better, scene.instead, []) if better else better
 
 
+def _too_little(scene: Scene) -> set[str]:
+    """Kinds of claims that are not what a move is bad for, as it costs much more."""
+    if not costs_much(scene):
+        return set()
+    kinds = {*FAINT, *PLACES}
+    if phase(scene.before) == "endgame":  # where a piece without a move may decide
+        return kinds - {"dominates"}
+    return kinds | {*SLIGHT}
+
+
 def _is_bare(cause: Claim) -> bool:
     """Whether a cause says that the reply was a threat already, and not of what."""
     return isinstance(cause, fault.Overlooks) and all(map(is_unnamed, cause.why))
@@ -254,7 +266,7 @@ def _covers(reply: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
 
 def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What the reply to a bad move achieves that it would not after the better one."""
-    if not scene.reply or not fault.answer_holds(scene):
+    if not scene.reply or not outlook.answer_holds(scene):
         return []
     more = [claim for claim in consequences(scene.other) if is_the_cost(claim, scene)]
     claims = reasons(scene.other, level, most + 1, more)
@@ -272,7 +284,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
-    left_out = {*DEFENDS, *too_little(scene)}
+    left_out = {*DEFENDS, *_too_little(scene)}
     much = costs_much(scene)
     claims = [
         claim
@@ -329,7 +341,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     """Why another move was better."""
     instead, other = scene.instead, as_good(scene)
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
-    left_out = too_little(scene) - {*SAVES}
+    left_out = _too_little(scene) - {*SAVES}
     if not scene.takes_back and is_ahead_soon(instead, scene) and not takes_later(scene):
         left_out -= {"TakesBack"}  # which the move made has left undone
     claims = [

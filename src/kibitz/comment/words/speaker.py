@@ -140,6 +140,8 @@ class Speaker:
                     why = why or self._kept(scene)
                 if not why and name == "Better" and (values := scores(scene)):
                     name, slots = "Better.worth", slots | worth(values, language)
+            case fault.LosesEnding(worse=True):
+                name += ".worse"
             case fault.GoesBack() if claim.line:
                 name += ".line"
             case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):

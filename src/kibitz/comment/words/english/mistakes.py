@@ -57,6 +57,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The pawn ending is lost: {line}.",
         "This goes into a lost pawn ending: {line}.",
     ),
+    "LosesEnding.worse": (
+        "The pawn ending is worse for {mover}: {line}.",
+        "This goes into a worse pawn ending: {line}.",
+    ),
     "EarlyQueen": (
         "The queen comes out early, before knights and bishops.",
         "This brings the queen out before the knights and bishops.",

@@ -45,6 +45,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Das läuft in {reply} hinein.",
     ),
     "LosesEnding": ("Das Bauernendspiel ist verloren: {line}.",),
+    "LosesEnding.worse": ("Das Bauernendspiel ist schlechter: {line}.",),
     "EarlyQueen": (
         "Die Dame kommt früh heraus, vor den Springern und Läufern.",
         "Das bringt die Dame vor den Springern und Läufern ins Spiel.",
