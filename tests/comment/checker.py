@@ -969,7 +969,7 @@ def by_tables(at: At, text: str) -> bool:
     return word in text
 
 
-SCORE = re.compile(r"[+\u2212]\d+\.\d\d")
+SCORE = re.compile(r"[+\u2212]\d+\.\d\d|\b0\.00")
 
 
 def stated(at: At, text: str) -> bool:
@@ -1422,7 +1422,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("standing", BARE, lambda *_: True),
     ("line", LINE, goes_on),
-    ("score", r"[+\u2212]\d+\.\d\d", stated),
+    ("score", SCORE.pattern, stated),
 ]
 
 RULES = [(kind, re.compile(form), rule) for kind, form, rule in [*STATEMENTS, *IDEAS]]
@@ -1447,7 +1447,7 @@ def values_around(node: chess.pgn.ChildNode) -> frozenset[str]:
     found = [one.eval() for one in (node, node.parent, *node.parent.variations)]
     points = [one.white().score() for one in found if one is not None]
     texts = (f"{one / 100:+.2f}".replace("-", "\u2212") for one in points if one is not None)
-    return frozenset(texts)
+    return frozenset(text if float(text.replace("\u2212", "-")) else "0.00" for text in texts)
 
 
 # Another move, its answer, and what that does.

@@ -165,7 +165,7 @@ def turned(one: Turn) -> bool:
 
 def scores_told(one: Turn) -> bool:
     """The scores before and after the move are those of the marks, in pawns."""
-    texts = re.findall("[+\N{MINUS SIGN}]\\d+\\.\\d+", one.text)
+    texts = re.findall("[+\N{MINUS SIGN}]\\d+\\.\\d+|\\b0\\.00", one.text)
     told = [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
     marks = one.tale.values[one.ply : one.ply + 2]
     values = [chance(chess.engine.Cp(round(100 * pawns))) for pawns in told]

@@ -36,10 +36,9 @@ from kibitz.comment.select.contrast import (
     taken,
     takes_later,
     telling,
-    too_little,
     was_threatened,
 )
-from kibitz.comment.select.criticism import wins_more
+from kibitz.comment.select.criticism import too_little, wins_more
 from kibitz.comment.select.further import later_in_line, met, with_threat
 from kibitz.comment.select.kinds import brief, is_declined, pays
 from kibitz.comment.select.rank import (

@@ -264,7 +264,7 @@ def backs_up(scene: Scene) -> Iterator[Feature]:
 
 
 def makes_way(scene: Scene) -> Iterator[Feature]:
-    """A pawn leaves the square across which a piece at home is expected to come out next.
+    """A pawn lets a piece at home out that had no move, as it is expected to come out next.
 
     That pawns in the middle do so is plain.
     """
@@ -274,7 +274,9 @@ def makes_way(scene: Scene) -> Iterator[Feature]:
     came, board = next_.from_square, scene.boards[2]
     home, quiet = came >> 3 == (0 if scene.mover else 7), not board.is_capture(next_)
     crosses = next_.to_square == square or is_between(square, came, next_.to_square)
-    comes_out = home and quiet and crosses and board.piece_type_at(came) in SLIDERS
+    rest, piece = passed(scene.before), chess.BB_SQUARES[came]
+    shut = rest is not None and not any(rest.generate_legal_moves(from_mask=piece))
+    comes_out = home and quiet and crosses and shut and board.piece_type_at(came) in SLIDERS
     if comes_out and not (scene.captured or scene.after.is_check() or board.is_check()):
         yield Feature(makes_way, scene.mover, (unit(board, came),))
 

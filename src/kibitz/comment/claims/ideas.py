@@ -411,7 +411,7 @@ def opens_centre(scene: Scene) -> Iterator[Feature]:
         return
     file = chess.BB_FILES[king & 7]
     heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[white]
-    if not scene.before.pawns & file or not heavy or not scene.after.queens:
+    if not scene.before.pawns & file or not heavy or not scene.calm_boards[-1].queens:
         return
     if all(board.king(not white) == king and not board.pawns & file for board in scene.boards[1:4]):
         yield Feature(opens_centre, white, square=king)

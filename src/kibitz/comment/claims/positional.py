@@ -185,10 +185,11 @@ class BishopPair(Claim):
     white: bool  # who has them
 
     def proved(self, scene: Scene) -> bool:
-        """It was not so before the move."""
-        after = scene.after
+        """It was not so before the move, which wins nothing, for that says more."""
+        after, gain = scene.after, force.gain(scene.before, scene.move)
         return (
-            has_bishop_pair(after, self.white)
+            (gain is None or gain < force.LEAST)
+            and has_bishop_pair(after, self.white)
             and has_bishop_pair(scene.before, not self.white)
             and not has_bishop_pair(after, not self.white)
         )
@@ -347,13 +348,13 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
     pawn_taken = scene.captured is not None and scene.captured.kind == chess.PAWN
     for white in (not scene.mover,) if pawn_taken else (True, False):
         yield from (DoubledPawns(white, file) for file in doubled_files(scene.after, white))
-    if scene.before.pawns == scene.after.pawns:
-        return
+    if scene.before.pawns == scene.after.pawns or scene.move.promotion:
+        return  # a new queen matters more than what pawns are left
     for pawn in units(scene.after, scene.mover):
         if pawn.kind != chess.PAWN:
             continue
         yield from (PassedPawn(pawn), PassedPawnAdvances(pawn))
-    if scene.move.promotion or (scene.captured and scene.captured.kind > chess.PAWN):
+    if scene.captured and scene.captured.kind > chess.PAWN:
         return  # which matters more than what it leaves
     if pawn_taken and scene.piece.kind != chess.PAWN:
         return

@@ -232,7 +232,7 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
     return reply, with_threat(better, scene.instead, []) if better else better
 
 
-def _too_little(scene: Scene) -> set[str]:
+def too_little(scene: Scene) -> set[str]:
     """Kinds of claims that are not what a move is bad for, as it costs much more."""
     if not costs_much(scene):
         return set()
@@ -284,7 +284,7 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
-    left_out = {*DEFENDS, *_too_little(scene)}
+    left_out = {*DEFENDS, *too_little(scene)}
     much = costs_much(scene)
     claims = [
         claim
@@ -300,6 +300,9 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
 
 def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int) -> list[Claim]:
     """Reasons, and what is won in the main line, though other answers may lose less."""
+    offers = [c for c in chosen if isinstance(c, GivesUp) and c.aim == "mated"]
+    if offers:  # which says why what has taken something cannot be taken
+        return [*(claim for claim in more if isinstance(claim, aftermath.Takes)), *offers][:most]
     won = _in_main_line(more, line)
     targets = {getattr(claim, "target", None) for claim in won}
     how = [
@@ -341,7 +344,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
     """Why another move was better."""
     instead, other = scene.instead, as_good(scene)
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
-    left_out = _too_little(scene) - {*SAVES}
+    left_out = too_little(scene) - {*SAVES}
     if not scene.takes_back and is_ahead_soon(instead, scene) and not takes_later(scene):
         left_out -= {"TakesBack"}  # which the move made has left undone
     claims = [

@@ -43,7 +43,16 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
         squares = ([*map(chess.square_name, group)] for group in (claim.blocked, claim.covered))
         slots["why"] = language.no_escape(*squares)
     if isinstance(claim, GivesUp):
-        slots["gift"] = language.gift(claim.lost, claim.won)
+        other = claim.piece.square != scene.landed and (claim.lost, claim.won) == (
+            (claim.piece.kind,),
+            (),
+        )
+        square = chess.square_name(claim.piece.square)
+        slots["gift"] = (
+            language.unit(claim.piece.kind, square)
+            if other  # than the piece that has moved
+            else language.gift(claim.lost, claim.won)
+        )
     return slots | (_spelled_feature(claim, language) if isinstance(claim, Feature) else {})
 
 

@@ -54,7 +54,7 @@ def gift(lost: Sequence[int], won: Sequence[int]) -> str:
 
 def score(centipawns: int) -> str:
     """A score in pawns."""
-    return f"{centipawns / 100:+.2f}".replace("-", "\u2212")
+    return f"{centipawns / 100:+.2f}".replace("-", "\u2212") if centipawns else "0.00"
 
 
 def no_escape(blocked: Sequence[str], covered: Sequence[str]) -> str:

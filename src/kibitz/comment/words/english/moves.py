@@ -192,7 +192,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "last_minor": (
         "brings out the last of {side}'s minor pieces",
-        "means that all of {side}'s minor pieces are out",
+        "gets all of {side}'s minor pieces out",
     ),
     "blockade": (
         "blocks the passed pawn on {at}",

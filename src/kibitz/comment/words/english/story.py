@@ -126,6 +126,6 @@ STORY: dict[str, tuple[str, ...]] = {
     "habit.threats": ("did not meet a threat: ask what the last move wants",),
     "habit.mated": ("allowed a mate: look at the checks against the king first",),
     "habit.mates": ("missed a mate: look at every check",),
-    "habit.gains": ("missed material that could be won: look at what can be taken",),
+    "habit.gains": ("missed material that could be won: look at checks, captures and attacks",),
 }
 LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

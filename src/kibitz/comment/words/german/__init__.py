@@ -48,7 +48,8 @@ def number(count: int) -> str:
 
 def score(centipawns: int) -> str:
     """A score in pawns."""
-    return f"{centipawns / 100:+.2f}".replace("-", "\u2212").replace(".", ",")
+    text = f"{centipawns / 100:+.2f}" if centipawns else "0.00"
+    return text.replace("-", "\u2212").replace(".", ",")
 
 
 def no_escape(blocked: Sequence[str], covered: Sequence[str]) -> str:

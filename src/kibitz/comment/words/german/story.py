@@ -150,7 +150,7 @@ STORY: dict[str, tuple[str, ...]] = {
     ),
     "habit.mated": ("erlaubten ein Matt; also zuerst die Schachs gegen den König ansehen",),
     "habit.mates": ("verpassten ein Matt; also jedes Schach ansehen",),
-    "habit.gains": ("ließen Material liegen; also ansehen, was zu schlagen ist",),
+    "habit.gains": ("ließen Material liegen; also auf Schach, Schlagen und Angriff achten",),
 }
 LABELS = {
     2: ("Fehler", "Fehler"),
