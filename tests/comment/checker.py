@@ -969,6 +969,7 @@ def by_tables(at: At, text: str) -> bool:
     return word in text
 
 
+EDGE = chess.BB_FILE_A | chess.BB_FILE_H | chess.BB_RANK_1 | chess.BB_RANK_8
 SCORE = re.compile(r"[+\u2212]\d+\.\d\d|\b0\.00")
 
 
@@ -1029,6 +1030,15 @@ def king_takes(at: At, text: str) -> bool:
     square, board = square_in(text), after_line(at, text)
     there = at.before.piece_at(square) == chess.Piece(chess.PAWN, not at.mover)
     return there and board.king(at.mover) == square and board.peek().to_square == square
+
+
+def hemmed_in(at: At, text: str) -> bool:
+    """The piece has fewer squares than before, and one at most."""
+    had, has = (
+        [to for to in board.attacks(square_in(text)) if board.color_at(to) != at.before.turn]
+        for board in (at.before, at.after)
+    )
+    return len(has) <= 1 < len(had)
 
 
 def only_pawns(at: At, text: str) -> bool:
@@ -1257,6 +1267,19 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda at, t: (
             square_in(t) in at.before.attacks(at.move.from_square)
             and square_in(t) not in at.after.attacks(at.move.to_square)
+        ),
+    ),
+    (
+        "own square",
+        r"^This takes \w\d away from the knight on g[18]",
+        lambda at, t: at.move.uci() in ("f2f3", "f7f6") and at.move.uci()[2:] in t,
+    ),
+    ("own piece", r"[Tt]his shuts in|leaves the \w+ on \w\d shut in", hemmed_in),
+    (
+        "edge",
+        r"stands at the edge",
+        lambda at, t: (
+            square_in(t) == at.move.to_square and bool(chess.BB_SQUARES[square_in(t)] & EDGE)
         ),
     ),
     ("into a pin", r"^(?:There )?[Tt]he \w+ on \w\d is pinned to", into_pin),

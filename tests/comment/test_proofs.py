@@ -79,6 +79,7 @@ KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5
 PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
 PROP = "7r/p7/b7/4kp1p/2pp4/3n2P1/PP1R1P2/1R3BK1 w - - 0 1"
 MARCH = "8/r7/7P/4kp2/P1Rp4/5K2/5P2/8 b - - 0 1"
+SHUT = "r4k1r/1p3p1p/p2p2p1/3PbqB1/Q7/8/PP3PPP/R4RK1 w - - 0 1"
 LAST_QUEENS = "8/6pk/1p5p/3q1p2/1P3P2/2Q4P/6PK/8 w - - 0 1"
 LAST_ROOKS = "8/prk2p2/2p3p1/2Pp2K1/3P1P2/5P2/8/1R6 w - - 0 1"
 OPPOSITE = "8/pb3p1k/1p3Bpp/2p5/2P2QP1/5q2/7P/4K3 w - - 0 1"
@@ -546,6 +547,36 @@ CASES: list[Figures] = [
             scene("4k3/8/8/4N3/2b5/8/8/4K3 b - - 0 1", "Bd3 Nxd3"),
         ],
     ),
+    # It goes two steps, or the king is elsewhere, or the knight.
+    (
+        cover.TakesOwnSquare(unit("ng8"), chess.F6),
+        scene("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1", "f6"),
+        [
+            scene("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1", "f5"),
+            scene("rnbq1bnr/ppppkppp/4p3/8/4P3/8/PPPP1PPP/RNBQKBNR b KQ - 0 1", "f6"),
+            scene("rnbqkb1r/pppppppp/8/5n2/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1", "f6"),
+        ],
+    ),
+    # It goes elsewhere, goes on at once, or the rook had little room before.
+    (
+        cover.ShutsInOwn(unit("Ra1")),
+        scene(SHUT, "Bc1 Kg7 h3"),
+        [
+            scene(SHUT, "Be3 Kg7 h3"),
+            scene(SHUT, "Bc1 Kg7 Bf4"),
+            scene(SHUT.replace("R4RK1", "R1N2RK1"), "Bd2 Kg7 h3"),
+        ],
+    ),
+    # It comes from the edge, attacks something, or goes on.
+    (
+        cover.GoesToEdge(unit("Nh1")),
+        scene("4k3/8/8/8/8/6N1/8/4K3 w - - 0 1", "Nh1 Kd7"),
+        [
+            scene("4k3/8/8/8/8/6N1/8/4K3 w - - 0 1", "Nf5 Kd7"),
+            scene("4k3/8/8/8/8/6N1/5p2/K7 w - - 0 1", "Nh1 Kd7"),
+            scene("4k3/8/8/8/8/6N1/8/4K3 w - - 0 1", "Nh1 Kd7 Nf2 Kc7"),
+        ],
+    ),
     # It goes on; nothing stands behind it; it is traded.
     (
         cover.IntoPin(unit("Be4"), unit("Qe1")),
@@ -767,7 +798,10 @@ CASES: list[Figures] = [
     (
         changed.TakesFile(unit("Rd1"), True),
         scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Rd1"),
-        [scene("4k3/3p4/8/8/8/8/8/R3K3 w - - 0 1", "Rd1")],
+        [
+            scene("4k3/3p4/8/8/8/8/8/R3K3 w - - 0 1", "Rd1"),
+            scene("3rk3/8/8/8/8/8/8/R3K3 w - - 0 1", "Rd1"),
+        ],
     ),
     (
         changed.Seventh(unit("Ra7")),

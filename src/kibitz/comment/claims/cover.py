@@ -41,6 +41,7 @@ from kibitz.comment.facts import (
 )
 
 CENTRAL = (3, 4)  # files
+SEVERAL = 3  # squares, at least, that a piece had which is shut in
 SOON = 4  # plies after the reply within which something falls
 
 
@@ -392,6 +393,81 @@ def let_through(scene: Scene) -> list[LiftsBlockade | OpensOwnKing | UnguardsSqu
         pawns = (piece for piece in units(scene.before, not scene.mover) if piece.square == before)
         claims += (LiftsBlockade(scene.piece, pawn) for pawn in pawns)
         claims += opened(scene)
+    return [claim for claim in claims if claim.proved(scene)]
+
+
+# --- pieces in each other's way -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TakesOwnSquare(Claim):
+    """A pawn before the king that has not castled takes its knight's best square."""
+
+    piece: Unit  # the knight, at home
+    square: int
+
+    def proved(self, scene: Scene) -> bool:
+        """The f-pawn has made one step, and takes nothing."""
+        squares = (chess.G1, chess.E1, chess.F2, chess.F3)
+        home, king, start, goal = (
+            square if scene.mover else chess.square_mirror(square) for square in squares
+        )
+        knight = Unit(chess.KNIGHT, home, scene.mover)
+        steps = (scene.move.from_square, scene.landed, self.square) == (start, goal, goal)
+        pawn = scene.piece.kind == chess.PAWN and not scene.captured
+        at_home = self.piece == knight and scene.after.king(scene.mover) == king
+        return steps and pawn and at_home and stands(scene.after, knight)
+
+
+@dataclass(frozen=True)
+class ShutsInOwn(Claim):
+    """A piece that has moved shuts in another of its side."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It had several squares and has one at most, and so after the side's next move."""
+        board, square = scene.after, self.piece.square
+        if self.piece.white != scene.mover or self.piece.kind not in SLIDERS or scene.captured:
+            return False
+        if not stands(board, self.piece, scene.piece) or square == scene.landed:
+            return False
+        soon = scene.boards[:4][-1]
+        had, *has = (
+            (each.attacks_mask(square) & ~each.occupied_co[scene.mover]).bit_count()
+            for each in (scene.before, board, soon)
+        )
+        return stands(soon, self.piece, scene.piece) and had >= SEVERAL and max(has) <= 1
+
+
+@dataclass(frozen=True)
+class GoesToEdge(Claim):
+    """A knight has gone to the edge of the board."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It was not there, attacks nothing, and stands there at the end of the line."""
+        edge = chess.BB_FILE_A | chess.BB_FILE_H | chess.BB_RANK_1 | chess.BB_RANK_8
+        came, went = (
+            bool(edge & chess.BB_SQUARES[square])
+            for square in (scene.move.from_square, scene.landed)
+        )
+        hits = scene.after.attacks_mask(scene.landed) & scene.after.occupied_co[not scene.mover]
+        knight = self.piece == scene.piece and self.piece.kind == chess.KNIGHT
+        idle = not (hits or scene.captured or scene.after.is_check())
+        return knight and went and not came and idle and stands(scene.calm_boards[-1], self.piece)
+
+
+Hampers: TypeAlias = TakesOwnSquare | ShutsInOwn | GoesToEdge
+
+
+def hampered(scene: Scene) -> list[Hampers]:
+    """What a move does to pieces of its own side, proved."""
+    pieces = [*units(scene.after, scene.mover)]
+    claims: list[Hampers] = [TakesOwnSquare(piece, scene.landed) for piece in pieces]
+    claims += (ShutsInOwn(piece) for piece in pieces)
+    claims += [GoesToEdge(scene.piece)]
     return [claim for claim in claims if claim.proved(scene)]
 
 

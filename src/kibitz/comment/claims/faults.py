@@ -358,7 +358,8 @@ class Better(Claim):
         if scene.had is None or scene.has is None or scene.had.line[0] != self.step.move:
             return False
         bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
-        lost = standing(scene.had.value) == -2  # where one move is as good as another
+        # Where one move is as good as another if nothing is known of it.
+        lost = standing(scene.had.value) == -2 and not self.why
         soon = scene.instead.boards[:4]  # a trade included
         won = any(isinstance(claim, Feature) and claim.find is simplifies for claim in self.why)
         if any(map(is_pawn_ending, soon)) and scene.had.mate is None and not won:

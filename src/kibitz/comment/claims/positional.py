@@ -109,11 +109,13 @@ class TakesFile(Claim):
     open: bool
 
     def proved(self, scene: Scene) -> bool:
-        """The rook has just come there."""
+        """The rook has just come there, and no enemy rook or queen stands on it."""
         file, board = self.rook.square & 7, scene.after
         half_open = is_half_open(board, file, self.rook.white)
         clear = is_open(board, file) if self.open else half_open
         is_rook = self.rook == scene.piece and self.rook.kind == chess.ROOK
+        theirs = board.occupied_co[not scene.mover] & (board.rooks | board.queens)
+        clear = clear and not theirs & chess.BB_FILES[file]
         return clear and is_rook and scene.move.from_square & 7 != file
 
 
@@ -162,7 +164,7 @@ class TakesSquare(Claim):
     square: int
 
     def proved(self, scene: Scene) -> bool:
-        """It could have gone there and stayed, and would be lost there now."""
+        """It could have gone there, took nothing and stayed, and would be lost there now."""
         goes, idle = chess.Move(self.piece.square, self.square), passed(scene.before)
         theirs = self.piece.white != scene.mover and self.piece.kind not in (chess.PAWN, chess.KING)
         now = self.square in scene.after.attacks(scene.landed)
@@ -171,6 +173,8 @@ class TakesSquare(Claim):
             return False
         boards = idle, scene.after
         if not all(stands(board, self.piece) and goes in board.legal_moves for board in boards):
+            return False
+        if idle.is_capture(goes):
             return False
         had, has = (force.loss_on(played(board, goes), self.square) for board in boards)
         takes = scene.after.generate_legal_captures(to_mask=chess.BB_SQUARES[scene.landed])

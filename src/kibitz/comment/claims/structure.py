@@ -29,11 +29,12 @@ from kibitz.comment.facts import (
 
 
 def strikes(scene: Scene) -> Iterator[Feature]:
-    """A pawn moves up to attack a pawn in the middle files that pawns guard."""
+    """A pawn moves up to attack a pawn in the middle files that pawns guard, and no piece."""
     board, by = scene.after, scene.piece
     if by.kind != chess.PAWN or scene.captured or scene.move.promotion:
         return
-    for square in board.attacks(by.square) & board.pieces(chess.PAWN, not scene.mover):
+    hit = board.attacks(by.square) & board.occupied_co[not scene.mover]
+    for square in hit if not hit & ~board.pawns else ():
         if 2 <= square & 7 <= 5 and board.attackers(not scene.mover, square) & board.pawns:
             yield Feature(strikes, scene.mover, (unit(board, square),))
 

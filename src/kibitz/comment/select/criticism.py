@@ -12,7 +12,7 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
-from kibitz.comment.claims.cover import Covers, let_through, not_retaken, uncovered
+from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
@@ -118,7 +118,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    opens = _opened(scene, causes)
+    opens = _opened(scene, causes) or _hampered(scene, causes, lines)
     small = mark_of(scene) is Label.INACCURACY and bool(lines)
     if not opens and (_is_chaff(causes, lines) or (small and _is_line(causes))):
         causes = []
@@ -175,6 +175,12 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
     if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
         found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
+
+
+def _hampered(scene: Scene, causes: Sequence[Claim], lines: Sequence[Claim]) -> list[Claim]:
+    """What a move does to its own pieces, where no line says why it is bad."""
+    bare = mark_of(scene) is not Label.INACCURACY and _is_line(causes)
+    return [*hampered(scene)[:1]] if bare and not any(map(explains, lines)) else []
 
 
 def wins_more(cause: Claim, target: Unit) -> bool:

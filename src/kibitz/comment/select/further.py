@@ -60,6 +60,8 @@ from kibitz.comment.select.rank import (
 
 ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)
+# What the second move of a line may do as a reason, though its first answer is not forced.
+AT_HAND = ("attacks_two", "ThreatensMate", "escorts", "Seventh")
 
 
 def intends(scene: Scene, level: Level) -> list[Claim]:
@@ -145,7 +147,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             plan = is_lasting(claim) and not (is_strong(claim) or strikes)
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            plain = strikes or (number == 1 and kind_of(claim) in ("attacks_two", "ThreatensMate"))
+            plain = strikes or (number == 1 and kind_of(claim) in AT_HAND)
             sure = plain or is_forced(line, 2 * number)
             if new and apart and sure and _is_best(scene):
                 return 2 * number, (claim,)

@@ -292,7 +292,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "fianchetto": ("fianchettoes the bishop", "puts the bishop on the long diagonal"),
     "gains_space": (
         "gains space with the pawn on {at}",
-        "takes space: the pawn on {at} is guarded by a pawn and attacked by none",
+        "takes space: the pawn on {at} is guarded by a pawn, and no pawn attacks it",
         "plants a pawn on {at}, which gains space",
     ),
     "unpins": ("frees {piece} from the pin", "breaks the pin on {piece}"),
