@@ -6,6 +6,7 @@ hundreds of them. What is run, its folder, environment and streams are as in a s
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -18,10 +19,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MOST = 1 << 20  # bytes of a request
+endings: list[int] = []  # the exit code of the command, in its fork
 
 # The program that takes the place of `kibitz`: it hands its arguments and streams on, and ends
 # with the exit code that comes back. Without -S and -I its own start would be most of its time.
@@ -65,6 +67,7 @@ def serving(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
 
 def _serve(address: Path) -> int:
     """Answer requests until killed; in a fork: run a command and return its exit code."""
+    atexit.register(_leave)  # before all others, and so called after them
     _import_all()
     gc.collect()
     gc.freeze()  # or each fork looks at all of it, and so copies it
@@ -114,7 +117,29 @@ def _run(asked: socket.socket) -> int:
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv[1:] = words[1:]
-    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    endings.append(_ended(words[0]))
+    return endings[0]
+
+
+def _leave() -> None:
+    """End a fork before half a second goes into taking a thousand modules apart."""
+    for text in (sys.stdout, sys.stderr):
+        text.flush()
+    os._exit(endings[0])
+
+
+def _ended(module: str) -> int:
+    """Run a module as a program: its exit code."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")
+        return 1
+    except BaseException:  # noqa: BLE001 - shown as Python would
+        sys.excepthook(*sys.exc_info())
+        return 1
     return 0
 
 
@@ -127,6 +152,9 @@ def _import_all() -> None:
     for command in COMMANDS.values():
         importlib.import_module(command.home.partition(":")[0])
     importlib.import_module("kibitz.uci.__main__")
+    with suppress(ImportError):  # six seconds of each training and export
+        importlib.import_module("torch._dynamo")
+        importlib.import_module("onnxscript")
     for search in ("alphabeta", "mcts"):
         with Engine(hash=1, search=search) as engine:
             engine.play(Board(), nodes=100)
