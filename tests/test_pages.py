@@ -56,7 +56,7 @@ SMALLER = {
     "--average ema --result-share 0.25": "--average ema --result-share 0.25 --threads 1",
     "-o annotated.pgn": "-o annotated.pgn --nodes 500",
     "-o random-int8.safetensors": "-o random-int8.safetensors --positions 500",
-    "-o puzzles.csv": "-o puzzles.csv --nodes 2000",
+    "-o puzzles.csv": "-o puzzles.csv --nodes 1000 --limit 3",
     "--clock 5+3": "--clock 0.1+0",
     "--batch 16384 --epochs 8": "--batch 32 --epochs 1",
     "--games 100": "--games 2",
@@ -79,7 +79,8 @@ SMALLER = {
     "--steps 1000": "--steps 4 --batch 32 --threads 1",
     "--preset": "--nodes 50 --preset",
     "--quick": "--games 2 --nodes 50 --limit 2 --endings 1",
-    "--spsa --trials 2 --games 4": "--spsa --trials 1 --games 2 --nodes 50",
+    "--spsa --trials 2 --games 4": "--spsa --trials 1 --games 2 --nodes 50"
+    " --parameter AspirationWindow",
     "--tc 1+0.01": "--tc 0.1+0.01 --endings 1",
     "--tc 10+0.1": "--tc 0.1+0.01",
     "KQK KRK": "KQK --games 2",
