@@ -30,8 +30,15 @@ def test_this_machine(tmp_path: Path) -> None:
     strange = tmp_path / "cache" / "kernels" / "other" / "position.play-0"
     strange.mkdir(parents=True)
     (strange / "play.nbc").write_bytes(b"a file without a recorded checksum")
+    # Their imports take seconds; tests/test_pages.py has all packages imported.
+    for name in ("matplotlib", "mcp", "onnxscript", "torch"):
+        (tmp_path / "light" / name).mkdir(parents=True)
+        (tmp_path / "light" / name / "__init__.py").touch()
     done = subprocess.run(
-        [*COMMAND, "--json"], env=environment(tmp_path), capture_output=True, text=True
+        [*COMMAND, "--json"],
+        env=environment(tmp_path, tmp_path / "light"),
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     found: dict[str, Any] = {one["part"]: one for one in json.loads(done.stdout)["findings"]}
