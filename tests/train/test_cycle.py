@@ -82,7 +82,9 @@ to = "{folder}/players"
 """
 
 
-@pytest.mark.parametrize("size", ["sparse-16", "residual-1x4"])
+@pytest.mark.parametrize(
+    "size", ["sparse-16", pytest.param("residual-1x4", marks=pytest.mark.slow)]
+)
 def test_networks_are_trained_on_averaged_and_saved(tmp_path: Path, size: str) -> None:
     go(prepare(tmp_path, size, more=AVERAGE_SAVE.format(folder=tmp_path)))
     home = tmp_path / "small"

@@ -46,19 +46,24 @@ SIZES = [
     "sparse-64-both",
     "sparse-64-buckets",
 ]
+SELDOM = {"tower-2x16-se", "residual-2x16", "se-2x16-input"}  # the others have their parts
 CONVOLUTIONAL = [size for size in SIZES if not size.startswith("sparse")]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A network file for each size, with its ONNX export or its integer form beside it."""
+    """A network file for each size, made when it is asked for, with its ONNX export beside it."""
     folder = tmp_path_factory.mktemp("networks")
-    files = {size: folder / f"{size}.safetensors" for size in SIZES}
-    for size, file in files.items():
-        make.create(size, file, seed=3)
-        if size in CONVOLUTIONAL:
-            make.export(file, file.with_suffix(".onnx"))
-    return files
+
+    class Files(dict[str, Path]):
+        def __missing__(self, size: str) -> Path:
+            file = self[size] = folder / f"{size}.safetensors"
+            make.create(size, file, seed=3)
+            if size in CONVOLUTIONAL:
+                make.export(file, file.with_suffix(".onnx"))
+            return file
+
+    return Files()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +71,10 @@ def few(leaves: Leaves) -> Leaves:
     return part_of(leaves, 0, 40)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param(size, marks=[pytest.mark.slow] * (size in SELDOM)) for size in SIZES],
+)
 def test_all_evaluators_agree(size: str, files: dict[str, Path], few: Leaves) -> None:
     through_torch = TorchEvaluator(files[size])
     usual = load_batched(files[size])

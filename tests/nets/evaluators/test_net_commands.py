@@ -164,7 +164,7 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
             ["search", "--network", "kibitz-256x25", "--nodes", "5"],
             "did you mean 'kibitz-256x256'?",
         ),
-        (["net", "quantise", "kibitz-256x256"], "take the float file"),
+        (["net", "quantise", "kibitz-256x256", "--positions", "50"], "take the float file"),
         (["net", "new", "sparse-99999999999"], "too large a network"),
         (["net", "new", "sprse-64"], "did you mean 'sparse'"),
         (["net", "compare", "uniform"], "nothing to compare"),
@@ -175,7 +175,7 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "evaluate", "--batches", "1,x"], "--batches"),
         (["bench", "evaluate", "--threads", "0"], "--threads"),
         (
-            ["bench", "evaluate", "plain-1x8", "--backend-options", "device=gpu"],
+            ["bench", "evaluate", "plain-1x8", "--rounds", "1", "--backend-options", "device=gpu"],
             "expected cpu, cuda",
         ),
     ):

@@ -53,8 +53,9 @@ def planes_for(card: NetworkCard, positions: int) -> torch.Tensor:
     [
         new_card("tower-2x16-se", heads=Heads("wdl", moves_left=True, soft_policy=True)),
         new_card("se-2x16"),
-        new_card("dilated-eval"),
-        new_card("dilated-move"),
+        # tests/nets/evaluators/test_families.py has these two
+        pytest.param(new_card("dilated-eval"), marks=pytest.mark.slow),
+        pytest.param(new_card("dilated-move"), marks=pytest.mark.slow),
     ],
     ids=lambda card: card.size,
 )
