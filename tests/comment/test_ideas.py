@@ -14,7 +14,7 @@ from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
 IDEAS = ideas_in(Path(__file__).parent / "data" / "ideas.tsv")
-NODES = 8_000, 20_000  # what one search does not see the other may
+NODES = 2_000, 20_000  # what one search does not see the other may
 
 
 @pytest.fixture(scope="module")

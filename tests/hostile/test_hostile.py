@@ -15,7 +15,7 @@ from tests.hostile.kinds import KINDS
 from tests.hostile.mutate import MUTATIONS, mutated
 from tests.hostile.networks import NETWORKS
 
-COUNT = 40  # of each kind
+COUNT = 20  # of each kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -337,14 +337,19 @@ def hostile(generator: random.Random) -> str:
     return f"setoption name {option.uci} value {hostile_value(option, generator)}"
 
 
-def test_five_thousand_hostile_lines_leave_no_traceback_and_no_value_beyond_its_range(
-    gui: Gui, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lines", [1_500, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_hostile_lines_leave_no_traceback_and_no_value_beyond_its_range(
+    lines: int,
+    gui: Gui,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)  # LogFile takes any name
     gui.ask("isready", "readyok")
     generator, threads = random.Random(5), threading.active_count()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number in range(5_000):
+    for number in range(lines):
         gui.say(hostile(generator))
         if number % 10 == 9:
             gui.say("stop")

@@ -75,7 +75,7 @@ def lines(folder: Path) -> StdioServerParameters:
 # --- over standard input and output ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 def test_the_client_of_the_sdk_runs_every_tool(folder: Path, mode: str) -> None:
     async def talk() -> None:
         async with Client(lines(folder), mode=mode) as client:
@@ -295,10 +295,10 @@ def test_a_mistake_of_the_program_is_told_to_its_user_alone(
 
 
 def test_malformed_calls_are_answered(tmp_path: Path) -> None:
-    report = fuzz([MCP], tmp_path / "fuzz", 150, seed=5)
+    report = fuzz([MCP], tmp_path / "fuzz", 60, seed=5)
     assert report.falls == [], "\n".join(map(str, report.falls))
-    assert report.codes[2] > 50
-    assert report.codes[0] > 10
+    assert report.codes[2] > 20
+    assert report.codes[0] > 4
 
 
 # --- cancelling -----------------------------------------------------------------------------------
