@@ -24,6 +24,7 @@ FENS = (MIDDLEGAME, ROOKS, "6k1/5ppp/8/8/8/8/5PPP/1R4K1 b - - 0 1")
 RULES: dict[str, Rule] = {"puct": Puct(), "sble": Sble(), "contempt": Contempt(limit=10)}
 PLAYOUTS = 3_000 if COMPILED else 60
 FUZZES = 30 if COMPILED else 1
+USUAL = 14  # of them; the others are slow
 # Compaction gives nodes new places, and may close moves that were opened but never visited.
 CHANGES = ("first", "parent_edge", "tried")
 STATISTICS = [name for name in NODE.names or () if name not in CHANGES]
@@ -142,7 +143,10 @@ def test_a_rerooted_tree_grows_like_the_same_tree_elsewhere() -> None:
         check_sums(compiled.memory)
 
 
-@pytest.mark.parametrize("seed", range(FUZZES))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= USUAL)) for seed in range(FUZZES)],
+)
 def test_any_sequence_of_growing_and_cutting(seed: int) -> None:
     generator = random.Random(seed)
     board = chess.Board(generator.choice(FENS))

@@ -57,8 +57,15 @@ def search_together(
 
 
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
-@pytest.mark.parametrize("accumulate_from", [10, Behaviour().accumulate_from])
-@pytest.mark.parametrize("expand_at", [1, 2])
+@pytest.mark.parametrize(
+    ("expand_at", "accumulate_from"),
+    [
+        (1, 10),
+        (2, Behaviour().accumulate_from),
+        pytest.param(2, 10, marks=pytest.mark.slow),
+        pytest.param(1, Behaviour().accumulate_from, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_share_a_tree(rule: str, expand_at: int, accumulate_from: int) -> None:
     behaviour = Behaviour(
