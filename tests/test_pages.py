@@ -162,7 +162,7 @@ def environment() -> dict[str, str]:
     return {**kept, "KIBITZ_CACHE": str(cache_folder()), "COLUMNS": "80"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker that steals tests comes back to this file
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where commands are run as forks."""
     with serving(tmp_path_factory.mktemp("starts"), environment()) as where:
