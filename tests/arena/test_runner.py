@@ -259,7 +259,10 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -9), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
+)
 def test_a_killed_match_is_continued(tmp_path: Path, number: signal.Signals, code: int) -> None:
     path, pgn = tmp_path / "match.jsonl", tmp_path / "match.pgn"
     process = start("--games", "2000", "--resume", str(path), "--pgn", str(pgn))

@@ -169,6 +169,7 @@ def test_two_processes_share_a_study_and_do_no_trial_twice(tmp_path: Path) -> No
     assert all(measured for _, measured in values_of(study_in(Path(folder), trials=8)))
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_its_trial_to_the_next(tmp_path: Path) -> None:
     script = WORKER.format(
         tests=str(Path(__file__).parents[2]), log=str(tmp_path / "log"), folder=str(tmp_path / "s")

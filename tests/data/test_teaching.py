@@ -286,6 +286,7 @@ def command(folder: Path, games: int) -> list[str]:
     return [*words, *SHORT, "--seed", "3", "--json"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process the hard way")
 def test_killed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "killed"

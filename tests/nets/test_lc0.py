@@ -262,7 +262,7 @@ def test_net_commands_read_it(
     assert {"maia-1100", "maia-1500", "maia-1900"} <= {row["name"] for row in listed}
     assert main(["net", "export", "maia-1100"]) == 0
     assert main(["net", "compare", "maia-1100", "maia-1100.onnx", "--positions", "50"]) == 0
-    assert main(["net", "quantise", "maia-1100"]) == 2
+    assert main(["net", "quantise", "maia-1100", "--positions", "50"]) == 2
     assert "quantise the ONNX form" in capsys.readouterr().err
 
 

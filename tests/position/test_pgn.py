@@ -487,7 +487,9 @@ def test_games_are_read_in_linear_time(head: str, part: str) -> None:
     ("head", "part"),
     [
         ("1. e4 e5 ", "2. Nf3 {[%eval 0.2] [%csl Ge4]} Nf6 $1 {[%eval #3]} 3. Ng1 Ng8 "),
-        ("1. e4 e5 ", "2. Nf3 Nf6 (2... Nc6 {[%eval 1]}) 3. Ng1 Ng8 "),
+        pytest.param(
+            *("1. e4 e5 ", "2. Nf3 Nf6 (2... Nc6 {[%eval 1]}) 3. Ng1 Ng8 "), marks=pytest.mark.slow
+        ),
         ("1. e4 e5 2. Nf3 ", "(2. Nc3 {[%eval 0.1]}) "),
         ("1. e4 e5 (1... c5 ", "2. Nf3 {[%eval 0.2] words} Nf6 3. Ng1 Ng8 "),
         ("{[%eval 0.2]} 1. e4 ", "{[%eval 0.2] [%cal Ge2e4]} "),

@@ -98,6 +98,7 @@ def test_a_resumed_training_ends_with_the_same_bits(
         assert network_files.read_card(mine).sha256 == network_files.read_card(theirs).sha256
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
     games: Path, tmp_path: Path
 ) -> None:

@@ -57,7 +57,9 @@ def test_packed_games_become_a_network_and_its_tactical_accuracy_in_one_command(
     assert "imported here already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("network", ["sparse-16x8", "plain-1x8"])
+@pytest.mark.parametrize(
+    "network", ["sparse-16x8", pytest.param("plain-1x8", marks=pytest.mark.slow)]
+)
 def test_the_same_seed_gives_the_same_bytes(
     tmp_path: Path,
     network: str,

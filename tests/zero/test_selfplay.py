@@ -176,6 +176,7 @@ def kill_and_go_on(words: list[str], folder: Path) -> int:
     return there
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     words = ["selfplay", "--network", "material", "--games", "400", "--set", "group=2"]
     assert kill_and_go_on([*words, "--set", "workers=2", "--json"], tmp_path) < 200

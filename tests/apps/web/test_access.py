@@ -112,7 +112,9 @@ def test_axe_finds_nothing(tab: Tab, server: Server) -> None:
     assert not found, found
 
 
-@pytest.mark.parametrize("width", [640, 320])  # of 1 280 pixels at 200 % and 400 %
+@pytest.mark.parametrize(  # of 1 280 pixels at 200 % and 400 %
+    "width", [pytest.param(640, marks=pytest.mark.slow), 320]
+)
 def test_all_views_are_whole_when_they_are_zoomed(tab: Tab, server: Server, width: int) -> None:
     tab.size(width, 512)
     try:

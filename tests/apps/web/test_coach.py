@@ -82,7 +82,9 @@ def test_an_item_is_asked_once_and_its_answer_comes_after_the_try(coach: Server)
     database.close()
 
 
-@pytest.mark.parametrize(("width", "mobile"), [(1280, False), (390, True)])
+@pytest.mark.parametrize(
+    ("width", "mobile"), [(1280, False), pytest.param(390, True, marks=pytest.mark.slow)]
+)
 def test_a_mistake_is_solved_on_the_board(
     tab: Tab, coach: Server, width: int, mobile: bool
 ) -> None:
