@@ -156,6 +156,7 @@ def test_a_test_is_decided_in_the_order_of_the_schedule() -> None:
     assert late.pairs == whole.pairs
 
 
+@pytest.mark.slow
 def test_what_ends_beside_the_deciding_pair_does_not_count(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

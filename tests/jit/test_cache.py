@@ -77,11 +77,11 @@ def warm_cache(pristine: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("damage", "suffixes"),
     [
-        ("flipped", [".nbi"]),
         ("flipped", [".nbc"]),
         ("cut", [".nbi", ".nbc"]),
-        ("empty", [".nbc"]),
-        ("junk", [".nbi"]),
+        pytest.param("flipped", [".nbi"], marks=pytest.mark.slow),
+        pytest.param("empty", [".nbc"], marks=pytest.mark.slow),
+        pytest.param("junk", [".nbi"], marks=pytest.mark.slow),
     ],
 )
 def test_a_damaged_cache_heals(warm_cache: Path, damage: str, suffixes: list[str]) -> None:
@@ -160,6 +160,7 @@ def test_a_process_says_once_that_it_waits_for_another(warm_cache: Path, script:
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_only_an_edit_of_an_imported_module_compiles_again(tmp_path: Path) -> None:
     package = tmp_path / "src" / "kibitz"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -412,6 +412,7 @@ def test_files_cannot_be_named_from_afar(name: str, tmp_path: Path) -> None:
     assert not missing.exists()
 
 
+@pytest.mark.slow
 def test_networks_go_by_their_names_over_tcp() -> None:
     with Gui(remote=True) as gui:
         for name in ("uniform", "default", "shipped", *shipped_names()):

@@ -240,6 +240,7 @@ def test_half_a_request_is_not_waited_for_long(server: Server) -> None:
         assert half.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_few_connections_are_taken_at_once(tmp_path: Path) -> None:
     """300 at a time are more than the files that a process may often have."""
     if not hasattr(os, "fork"):
