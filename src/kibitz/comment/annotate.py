@@ -234,12 +234,15 @@ def _said(
     )
     for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
         pass
-    while missing := _spoken(scenes, spoken, tones, style, TABLE)[1]:
-        for _ in searches.all(
-            partial(searches.add, analysis, effort, search) for search in missing
-        ):
-            pass
-    return _spoken(scenes, spoken, tones, style, style.words)[0]
+    remarks = list[Remark]()
+    for words in dict.fromkeys((TABLE, style.words)):  # others may ask for more
+        remarks, missing = _spoken(scenes, spoken, tones, style, words)
+        while missing:
+            add = (partial(searches.add, analysis, effort, search) for search in missing)
+            for _ in searches.all(add):
+                pass
+            remarks, missing = _spoken(scenes, spoken, tones, style, words)
+    return remarks
 
 
 def _spoken(

@@ -56,9 +56,9 @@ PIECE = 300  # centipawns that a quiet move wins
 
 def dominates(scene: Scene) -> Iterator[Feature]:
     """A piece that nothing attacks can go nowhere without being lost."""
-    if scene.after.is_check():
-        return
     rest = passed(scene.before)
+    if rest is None or scene.after.is_check():
+        return
     for target in units(scene.after, not scene.mover):
         home = target.square >> 3 == (0 if target.white else 7)
         if target.kind in (chess.PAWN, chess.KING) or (home and phase(scene.after) != "endgame"):
@@ -67,7 +67,7 @@ def dominates(scene: Scene) -> Iterator[Feature]:
             continue
         if phase(scene.after) != "endgame" and not _is_hit_next(scene, target):
             continue
-        if _is_dominated(scene.after, target) and not (rest and not _can_step(rest, target)):
+        if _is_dominated(scene.after, target) and _can_step(rest, target):
             yield Feature(dominates, scene.mover, (target,))
 
 

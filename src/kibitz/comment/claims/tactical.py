@@ -355,11 +355,11 @@ class Traps(Claim):
     piece: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """Every legal move of the piece loses it, and it was not so before."""
+        """Every legal move of the piece loses it, and it was not so before; not out of a check."""
         if not stands(scene.after, self.piece) or not is_trapped(scene.after, self.piece.square):
             return False
         earlier = passed(scene.before)
-        return earlier is None or not is_trapped(earlier, self.piece.square)
+        return earlier is not None and not is_trapped(earlier, self.piece.square)
 
 
 @dataclass(frozen=True)

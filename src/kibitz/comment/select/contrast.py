@@ -285,6 +285,10 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, changed.Outpost) and changed.Outpost(scene.piece).proved(scene):
         return True
     aim = _aim_of(claim, scene.instead)
+    if isinstance(claim, (merit.Threatens, outlook.Intends)) and aim is not None:
+        took, gain = taken_if_passed(scene.after, claim.step.move)
+        if took == aim and gain >= force.LEAST:
+            return True  # the same threat
     if _is_hit_too(claim, scene) or (aim is not None and aim == scene.captured):
         return True
     rooms = (tactic.__name__, merit.__name__, changed.__name__, cover.__name__)

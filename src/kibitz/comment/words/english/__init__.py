@@ -119,7 +119,7 @@ ENGLISH = Language(
     rules={
         "stalemate": "Stalemate: {side} to move has no legal move and is not in check.",
         "material": "A draw: neither side has the material to mate.",
-        "repetition": "The position occurs for the {count} time.",
+        "repetition": "The position occurs for the {count} time: a draw, if one side claims it.",
         "fifty": "Fifty moves have gone by without a capture or a pawn move.",
     },
     ordinals={3: "third", 4: "fourth", 5: "fifth"},

@@ -99,7 +99,7 @@ GERMAN = Language(
     rules={
         "stalemate": "Patt: {side} ist am Zug, hat keinen legalen Zug und steht nicht im Schach.",
         "material": "Remis: Keine Seite hat genug Material zum Mattsetzen.",
-        "repetition": "Die Stellung entsteht zum {count} Mal.",
+        "repetition": "Die Stellung entsteht zum {count} Mal: remis, wenn es eine Seite verlangt.",
         "fifty": "50 Züge sind ohne Schlag- und Bauernzug vergangen.",
     },
     ordinals={3: "dritten", 4: "vierten", 5: "fünften"},
