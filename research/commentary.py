@@ -34,6 +34,8 @@ from kibitz.comment.check.verdict import (
     judge,
     searching,
 )
+from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults
 from kibitz.comment.facts import Scene
 from kibitz.comment.select.rank import FEATURES, Memory, asides, kind_of, proved_of
@@ -181,8 +183,9 @@ def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
     def ask(scene: Scene) -> None:
         named = [find for find in FEATURES if find.__name__ == idea.name]
         claims = chain.from_iterable(find(scene) for find in named)
-        found = claims if named else [*proved_of(scene), *asides(scene), *faults(scene, ())]
-        kinds.update(map(kind_of, found))
+        found: list[Claim] = [*claims] if named else [*proved_of(scene), *asides(scene)]
+        found += [] if named else [*faults(scene, ()), *uncovered(scene), *let_through(scene)]
+        kinds.update(map(kind_of, [*found, *hampered(scene)]))
 
     scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
     return idea.name in kinds
