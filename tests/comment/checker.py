@@ -1184,7 +1184,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("file", r"takes the (?:half-)?open|on the (?:half-)?open", file_taken),
     ("rank", r"seventh rank|second rank", seventh),
     ("outpost", r"(?<!heads for )an outpost (?:for|on)", outpost),
-    ("square taken", r"takes (?:the square )?\w\d (?:away )?from", square_taken),
+    ("square taken", r"(?<!This )takes (?:the square )?\w\d (?:away )?from", square_taken),
     (
         "given",
         r"gives an? \w+ for ",
@@ -1235,7 +1235,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("development", r"in development", developed),
     (
         "last minor",
-        r"minor pieces (?:are out)?$|last of \w+'s minor",
+        r"minor pieces (?:are )?out$|last of \w+'s minor",
         lambda at, t: minors_out(at.after, at.mover) == 4 or "against" in t,
     ),
     ("blockade", r"(?:blocks|halts|way of) the passed pawn", before_passed),
