@@ -1184,7 +1184,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("file", r"takes the (?:half-)?open|on the (?:half-)?open", file_taken),
     ("rank", r"seventh rank|second rank", seventh),
     ("outpost", r"(?<!heads for )an outpost (?:for|on)", outpost),
-    ("square taken", r"(?<!This )takes (?:the square )?\w\d (?:away )?from", square_taken),
+    ("square taken", r"(?<!The pawn )takes (?:the square )?\w\d (?:away )?from", square_taken),
     (
         "given",
         r"gives an? \w+ for ",
@@ -1271,7 +1271,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "own square",
-        r"^This takes \w\d away from the knight on g[18]",
+        r"^The pawn takes \w\d away from the knight on g[18]",
         lambda at, t: at.move.uci() in ("f2f3", "f7f6") and at.move.uci()[2:] in t,
     ),
     ("own piece", r"[Tt]his shuts in|leaves the \w+ on \w\d shut in", hemmed_in),

@@ -26,7 +26,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "This shuts {guard} off from {target}, which it guarded.",
     ),
     "Unguards": ("{guard} no longer guards {target}.",),
-    "TakesOwnSquare": ("This takes {square} away from {piece}.",),
+    "TakesOwnSquare": ("The pawn takes {square} away from {piece}.",),
     "ShutsInOwn": ("This shuts in {piece}.", "This leaves {piece} shut in."),
     "GoesToEdge": ("{piece} stands at the edge of the board.",),
     "UnguardsSquare": ("This gives up the guard of {square}.",),

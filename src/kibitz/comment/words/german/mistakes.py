@@ -19,7 +19,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Unblocks": ("Zwischen {by:dem} und {target:dem} steht nun nichts mehr.",),
     "Shuts": ("{piece:der} steht nun zwischen {guard:dem} und {target:dem}.",),
     "Unguards": ("{guard:der} deckt {target:den} nicht mehr.",),
-    "TakesOwnSquare": ("Das nimmt {piece:dem} das Feld {square}.",),
+    "TakesOwnSquare": ("Der Bauer nimmt {piece:dem} das Feld {square}.",),
     "ShutsInOwn": ("Das sperrt {piece:den} ein.",),
     "GoesToEdge": ("{piece:der} steht am Rand.",),
     "UnguardsSquare": ("Das gibt die Deckung von {square} auf.",),
