@@ -275,6 +275,7 @@ def test_reports_of_games(lichess: StandIn, start: Start, tmp_path: Path) -> Non
     assert all("%eval" in node.comment for node in game.mainline())
 
 
+@pytest.mark.slow
 def test_a_report_that_fails_costs_nothing_else(
     lichess: StandIn, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

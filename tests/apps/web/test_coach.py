@@ -122,6 +122,7 @@ def test_a_mistake_is_solved_on_the_board(
         tab.size(1280, 900)
 
 
+@pytest.mark.slow
 def test_figures_open_their_examples_and_openings_are_walked(tab: Tab, coach: Server) -> None:
     show(tab, coach, "coach")
     press(tab, "What costs you points")
@@ -202,6 +203,7 @@ def test_a_database_that_cannot_be_read_is_not_taken_for_none(tab: Tab, tmp_path
         server.stop()
 
 
+@pytest.mark.slow
 def test_keys_stay_where_they_are_while_a_deck_is_read_anew(tab: Tab, coach: Server) -> None:
     show(tab, coach, "coach")
     wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")

@@ -157,6 +157,7 @@ def test_an_annotation_takes_the_place_of_no_other_game(tab: Tab, server: Server
     tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
+@pytest.mark.slow
 def test_an_annotation_is_followed_over_a_reload(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     paste(tab, GAMES.split("\n\n[Event")[0])

@@ -120,7 +120,7 @@ def test_coach(tab: Tab, coach: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "width", [pytest.param(n, marks=[pytest.mark.slow] * (n in WIDTHS[1:3])) for n in WIDTHS]
+    "width", [pytest.param(n, marks=[pytest.mark.slow] * (n in WIDTHS[:3])) for n in WIDTHS]
 )
 def test_all_views_fit_a_width(tab: Tab, server: Server, coach: Server, width: int) -> None:
     phone = width == min(WIDTHS)

@@ -420,6 +420,7 @@ def test_a_lost_engine_takes_a_draw(tab: Tab, server: Server) -> None:
     wait(tab, "document.querySelector('.outcome').textContent.endsWith('draw agreed')")
 
 
+@pytest.mark.slow
 def test_tabs_keep_their_own_games_and_engines(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     type_move(tab, "e4")

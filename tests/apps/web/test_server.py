@@ -234,6 +234,7 @@ def _answers(server: Server) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_half_a_request_is_not_waited_for_long(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as half:
         half.sendall(b"GET / HTTP/1.1\r\nHost: ")

@@ -7,6 +7,7 @@ import io
 from xml.etree import ElementTree
 
 import chess
+import pytest
 from PIL import Image, ImageChops, ImageSequence, ImageStat
 
 from tests.apps.web.conftest import GAMES, Server
@@ -38,6 +39,7 @@ def saved(tab: Tab, kind: str) -> bytes:
     return base64.b64decode(str(tab.js(READ)))
 
 
+@pytest.mark.slow
 def test_a_game_is_an_animation_with_a_frame_for_each_position(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     tab.js("document.documentElement.dataset.board = 'brown'")
