@@ -285,11 +285,9 @@ def is_shared(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, changed.Outpost) and changed.Outpost(scene.piece).proved(scene):
         return True
     aim = _aim_of(claim, scene.instead)
-    if isinstance(claim, (merit.Threatens, outlook.Intends)) and aim is not None:
-        took, gain = taken_if_passed(scene.after, claim.step.move)
-        if took == aim and gain >= force.LEAST:
-            return True  # the same threat
-    if _is_hit_too(claim, scene) or (aim is not None and aim == scene.captured):
+    if _is_threat_in(scene.after, claim, scene.instead) or _is_hit_too(claim, scene):
+        return True
+    if aim is not None and aim == scene.captured:
         return True
     rooms = (tactic.__name__, merit.__name__, changed.__name__, cover.__name__)
     done = isinstance(claim, Feature) or type(claim).__module__ in rooms
@@ -417,10 +415,15 @@ def _aim_of(claim: Claim, line: Scene) -> Unit | None:
 
 def was_threatened(claim: Claim, scene: Scene) -> bool:
     """Whether what the refutation threatens to take could be won before the bad move, too."""
+    return _is_threat_in(scene.before, claim, scene.other)
+
+
+def _is_threat_in(board: chess.Board, claim: Claim, line: Scene) -> bool:
+    """Whether what the first move of a line threatens to take could be won in a position, too."""
     if not isinstance(claim, (merit.Threatens, outlook.Intends)):
         return False
-    took, gain = taken_if_passed(scene.before, claim.step.move)
-    return took is not None and took == _aim_of(claim, scene.other) and gain >= force.LEAST
+    took, gain = taken_if_passed(board, claim.step.move)
+    return took is not None and took == _aim_of(claim, line) and gain >= force.LEAST
 
 
 def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:
