@@ -148,18 +148,12 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             plan = is_lasting(claim) and not (is_strong(claim) or strikes)
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
-            motif = isinstance(claim, MUST_PAY) and _is_main(line)
+            motif = isinstance(claim, MUST_PAY) and _is_best(line.other)
             plain = strikes or (number == 1 and (motif or kind_of(claim) in AT_HAND))
             sure = plain or is_forced(line, 2 * number)
             if new and apart and sure and _is_best(scene):
                 return 2 * number, (claim,)
     return 0, ()
-
-
-def _is_main(line: Scene) -> bool:
-    """Whether a long look, too, expects the first answer in a line."""
-    expected = line.analysis.expected(line.after, LAST_LOOK)
-    return expected is None or expected[:1] == [line.reply]
 
 
 def _is_best(scene: Scene) -> bool:
