@@ -17,6 +17,7 @@ import kibitz.comment.engine
 from kibitz.cli import main
 from kibitz.comment import analyse
 from kibitz.comment.analyse import Effort, Searches, evaluations_along
+from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.claims.claim import step
@@ -291,7 +292,7 @@ def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
     class Fake(Searches):
         def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             assert limits.nodes
-            short = limits.nodes < analyse.LONGEST_LOOK * 100
+            short = limits.nodes < LONGEST_LOOK * 100
             value = -0.6 if board.fen() == boards[-1].fen() and short else 0.0
             best = other if board.turn else chess.Move.from_uci("h7h6")
             line = (best,) if best in board.legal_moves else ()
@@ -359,7 +360,7 @@ def test_a_mark_has_to_hold_by_the_longest_looks(seen: float, longest: float, ma
         def see(self, board: chess.Board, limits: Limits) -> Evaluation:
             if board.fen() == boards[1].fen():
                 return view_of(0.0, (nothing,))
-            long = (limits.nodes or 0) >= analyse.LONGEST_LOOK * 100
+            long = (limits.nodes or 0) >= LONGEST_LOOK * 100
             assert not (long and seen >= analyse.CLEAR)
             value = longest if long else seen
             return view_of(value if board.turn else -value, (best if board.turn else nothing,))

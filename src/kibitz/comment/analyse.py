@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import chess
 
-from kibitz.comment.analysis import AMISS, LAST_LOOK, PAIR, Analysis, Unsearched, name_of
+from kibitz.comment.analysis import (
+    AMISS,
+    LAST_LOOK,
+    LONGEST_LOOK,
+    PAIR,
+    Analysis,
+    Unsearched,
+    name_of,
+)
 from kibitz.comment.judge import (
     BAD,
     Evaluation,
@@ -46,7 +54,6 @@ NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
-LONGEST_LOOK = 15  # times as large as that: at mistakes and blunders, so that their marks hold
 CLEAR = 0.5  # of chances, lost by a move: its mark stands without the longest looks
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves

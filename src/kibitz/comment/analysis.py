@@ -19,6 +19,7 @@ from kibitz.comment.judge import Evaluation
 from kibitz.search.report import Score
 
 LAST_LOOK = 5  # times as large as the least deeper look
+LONGEST_LOOK = 15  # the same of marks of mistakes and blunders, and of pawn endings
 PAIR = 2  # lines, where it matters what else may be played; nodes are for each of them
 ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
 MOST_PIECES = 7  # in endgame tables

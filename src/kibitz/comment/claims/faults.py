@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK, PAIR
+from kibitz.comment.analysis import LAST_LOOK, LONGEST_LOOK, PAIR
 from kibitz.comment.claims.aftermath import AT_ONCE, PicksUp
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
@@ -39,10 +39,9 @@ from kibitz.comment.facts import (
     phase,
     played,
 )
-from kibitz.comment.judge import BETTER, WON, Label, label, standing, stands_clear
+from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
 
 EARLY = 6  # moves of a game in which a queen comes out early
-CLEARLY_WORSE = -0.32  # value of a pawn ending
 AT_HOME = 3  # minor pieces that are to come out first
 LATELY = 8  # plies in which a piece that goes back has come
 
@@ -204,16 +203,11 @@ class LosesEnding(Claim):
         if scene.reply != self.reply.move or scene.had is None or is_pawn_ending(scene.after):
             return False
         end = next(filter(is_pawn_ending, scene.other.course_boards[1 : 1 + AT_ONCE]), None)
-        look = None if end is None else scene.analysis.deeper(end, 3 * LAST_LOOK)
+        look = None if end is None else scene.analysis.deeper(end, LONGEST_LOOK)
         if end is None or look is None:
             return False
-        had, value = (
-            standing(scene.had.value),
-            look.value if end.turn == scene.mover else -look.value,
-        )
-        if self.worse:
-            return had >= 0 and -WON < value <= CLEARLY_WORSE
-        return had > -2 and value <= -WON
+        has = standing(look.value if end.turn == scene.mover else -look.value)
+        return has == (-1 if self.worse else -2) and standing(scene.had.value) > has
 
 
 @dataclass(frozen=True)
