@@ -43,16 +43,10 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
         squares = ([*map(chess.square_name, group)] for group in (claim.blocked, claim.covered))
         slots["why"] = language.no_escape(*squares)
     if isinstance(claim, GivesUp):
-        other = claim.piece.square != scene.landed and (claim.lost, claim.won) == (
-            (claim.piece.kind,),
-            (),
-        )
-        square = chess.square_name(claim.piece.square)
-        slots["gift"] = (
-            language.unit(claim.piece.kind, square)
-            if other  # than the piece that has moved
-            else language.gift(claim.lost, claim.won)
-        )
+        kind, square = claim.piece.kind, claim.piece.square
+        slots["gift"] = language.gift(claim.lost, claim.won)
+        if (claim.lost, claim.won) == ((kind,), ()) and square != scene.landed:
+            slots["gift"] = language.unit(kind, chess.square_name(square))  # not what has moved
     return slots | (_spelled_feature(claim, language) if isinstance(claim, Feature) else {})
 
 
