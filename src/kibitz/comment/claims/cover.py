@@ -1,8 +1,8 @@
-"""Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade.
+"""Claims about guards: what a bad move takes from its own side, a guard, cover, a blockade, room.
 
 They say why something falls in the refutation, at once or a move or two later, or how its pawns
 and heavy pieces get through; why nothing takes back, by the search of material or by long looks;
-what the better move guards, and which guard a pawn attacks.
+what the better move guards, and which guard a pawn attacks; which own piece has less to do.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from kibitz.comment.facts import (
 )
 
 CENTRAL = (3, 4)  # files
+EDGE = chess.BB_FILE_A | chess.BB_FILE_H | chess.BB_RANK_1 | chess.BB_RANK_8
 SEVERAL = 3  # squares, at least, that a piece had which is shut in
 SOON = 4  # plies after the reply within which something falls
 
@@ -448,15 +449,12 @@ class GoesToEdge(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """It was not there, attacks nothing, and stands there at the end of the line."""
-        edge = chess.BB_FILE_A | chess.BB_FILE_H | chess.BB_RANK_1 | chess.BB_RANK_8
-        came, went = (
-            bool(edge & chess.BB_SQUARES[square])
-            for square in (scene.move.from_square, scene.landed)
-        )
+        start, goal = (chess.BB_SQUARES[at] for at in (scene.move.from_square, scene.landed))
+        goes = bool(EDGE & goal) and not EDGE & start
         hits = scene.after.attacks_mask(scene.landed) & scene.after.occupied_co[not scene.mover]
         knight = self.piece == scene.piece and self.piece.kind == chess.KNIGHT
         idle = not (hits or scene.captured or scene.after.is_check())
-        return knight and went and not came and idle and stands(scene.calm_boards[-1], self.piece)
+        return knight and goes and idle and stands(scene.calm_boards[-1], self.piece)
 
 
 Hampers: TypeAlias = TakesOwnSquare | ShutsInOwn | GoesToEdge
