@@ -236,12 +236,13 @@ def _said(
         pass
     remarks = list[Remark]()
     for words in dict.fromkeys((TABLE, style.words)):  # others may ask for more
-        remarks, missing = _spoken(scenes, spoken, tones, style, words)
-        while missing:
+        while True:
+            remarks, missing = _spoken(scenes, spoken, tones, style, words)
+            if not missing:
+                break
             add = (partial(searches.add, analysis, effort, search) for search in missing)
             for _ in searches.all(add):
                 pass
-            remarks, missing = _spoken(scenes, spoken, tones, style, words)
     return remarks
 
 
