@@ -37,9 +37,7 @@ from kibitz.comment.check.verdict import (
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults
-from kibitz.comment.facts import Scene
-from kibitz.comment.select.rank import FEATURES, Memory, asides, kind_of, proved_of
-from kibitz.comment.select.selection import select
+from kibitz.comment.select.rank import FEATURES, asides, kind_of, proved_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress
@@ -178,26 +176,17 @@ def ideas_in(path: Path) -> list[Idea]:
 
 def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
     """Whether the claim of an idea is proved of the move."""
-    kinds: set[str] = set()
-
-    def ask(scene: Scene) -> None:
-        named = [find for find in FEATURES if find.__name__ == idea.name]
-        claims = chain.from_iterable(find(scene) for find in named)
-        found: list[Claim] = [*claims] if named else [*proved_of(scene), *asides(scene)]
-        found += [] if named else [*faults(scene, ()), *uncovered(scene), *let_through(scene)]
-        kinds.update(map(kind_of, [*found, *hampered(scene)]))
-
-    scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
-    return idea.name in kinds
+    scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes))
+    named = [find for find in FEATURES if find.__name__ == idea.name]
+    claims = chain.from_iterable(find(scene) for find in named)
+    found: list[Claim] = [*claims] if named else [*proved_of(scene), *asides(scene)]
+    found += [] if named else [*faults(scene, ()), *uncovered(scene), *let_through(scene)]
+    return idea.name in map(kind_of, [*found, *hampered(scene)])
 
 
 def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
     """Whether a comment on the move speaks of the idea, and the comment."""
-
-    def ask(scene: Scene) -> None:
-        select(scene, Memory(), "club")
-
-    scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes), ask)
+    scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes))
     comment = Speaker("club").comment(scene)
     return idea.name in map(kind_of, comment.claims), comment.text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ def made(engine: Engine) -> Analysis:
     moves = [node.move for node in tree.mainline()]
     analysis = analyse(tree.board(), moves, 0, searches, EFFORT)
     for scene in scenes_of(analysis):
-        searches.answered(analysis, EFFORT, partial(select, scene, Memory(), "club"))
+        select(scene, Memory(), "club")
     return analysis
 
 

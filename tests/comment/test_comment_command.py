@@ -10,10 +10,8 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.comment.annotate import scene_on
-from kibitz.comment.claims.claim import Claim
 from kibitz.comment.decoder.comments import SUITE, each_alone
 from kibitz.comment.decoder.corpus import TABLE, read_examples
-from kibitz.comment.facts import Scene
 from kibitz.comment.words.speaker import Speaker
 from kibitz.engine import Engine
 from kibitz.position.board import Board
@@ -47,12 +45,8 @@ def test_the_suite_says_four_things_of_a_position_at_least() -> None:
     """Five comments are not one in five forms."""
     with Engine(search="alphabeta", multipv=2, hash=16) as engine:
         for case in SUITE:
-            claims: list[Claim] = []
-
-            def asks(scene: Scene, claims: list[Claim] = claims) -> None:
-                claims[:] = each_alone(scene, Speaker().comment(scene), "club")
-
-            scene_on(engine, Board(case.fen), case.move, Limits(nodes=2000), asks)
+            scene = scene_on(engine, Board(case.fen), case.move, Limits(nodes=2000))
+            claims = each_alone(scene, Speaker().comment(scene), "club")
             assert len({*claims}) >= 4, case.name
 
 

@@ -2,7 +2,7 @@
 
     game -> **analyse** -> analysis -> facts -> claims -> select -> words
 
-The positions of a game are searched first, then, in passes, what claims about its moves ask for.
+The positions of a game are searched first, then what claims about its moves ask for.
 Every search begins with an empty table, so what is seen depends on the position and the limits
 alone: not on what was searched before, nor on how many engines share the work.
 """
@@ -135,9 +135,9 @@ class Searches:
     def see(self, board: chess.Board, limits: Limits) -> Evaluation:
         """What a search sees of a position."""
         query = Query(board.copy(stack=board.halfmove_clock), limits)
-        if query.key not in self._known:
-            self._known[query.key] = self._search(query)
-        return self._known[query.key]
+        if (key := query.key) not in self._known:
+            self._known[key] = self._search(query)
+        return self._known[key]
 
     def _search(self, query: Query) -> Evaluation:
         position = Board.from_chess(query.board)
@@ -155,15 +155,11 @@ class Searches:
         only = map(query.board.parse_uci, query.limits.searchmoves or ())
         return exact(seen, query.board, (*only,))
 
-    def answered(self, analysis: Analysis, effort: Effort, ask: Callable[[], Answer]) -> Answer:
-        """The answer of pure work on an analysis; what it finds missing there is searched."""
-        while True:
-            try:
-                return ask()
-            except Unsearched as missing:
-                self.add(analysis, effort, missing)
+    def serve(self, analysis: Analysis, effort: Effort) -> Analysis:
+        """The same analysis; what claims find missing there is searched when they ask."""
+        return replace(analysis, ask=partial(self._add, effort))
 
-    def add(self, analysis: Analysis, effort: Effort, missing: Unsearched) -> None:
+    def _add(self, effort: Effort, analysis: Analysis, missing: Unsearched) -> None:
         """Search what an analysis lacks."""
         if missing.times:
             limits = effort.deep(missing.times, missing.lines)
@@ -195,7 +191,10 @@ def analyse(
     effort: Effort,
     on_ply: OnPly = lambda: None,
 ) -> Analysis:
-    """What is seen before and after the moves of a game from one on, counted from 0."""
+    """What is seen before and after the moves of a game from one on, counted from 0.
+
+    What is missing there is searched when a claim asks for it, as long as the engines are there.
+    """
     board, boards = start.copy(stack=False), []
     for ply, move in enumerate([*moves, None]):
         if ply >= first:
@@ -204,9 +203,9 @@ def analyse(
             board.push(move)
     views = evaluations_along(boards, moves[first:], searches, effort, on_ply)
     begins = start.shredder_fen(en_passant="fen")
-    return Analysis(
-        begins, start.chess960, tuple(moves), tuple(views), has_tables=searches.has_tables
-    )
+    tables = searches.has_tables
+    made = Analysis(begins, start.chess960, tuple(moves), tuple(views), has_tables=tables)
+    return searches.serve(made, effort)
 
 
 def good_moves(

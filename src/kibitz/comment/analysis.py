@@ -2,15 +2,15 @@
 
     game -> analyse -> **analysis** -> facts -> claims -> select -> words
 
-A claim that needs a search which the analysis does not have raises `Unsearched`, which names it;
-`analyse` searches and the claim is asked again. So nothing after `analyse` holds an engine.
+A claim may need a search that the analysis does not have. Whoever made the analysis makes it then,
+and keeps it in there; where there is nobody to ask, `Unsearched` names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import chess
 import msgspec
@@ -51,6 +51,9 @@ def name_of(board: chess.Board, times: int, lines: int = 1) -> str:
     return " ".join([board.shredder_fen(en_passant="fen"), size, *map(str, last)])
 
 
+Ask: TypeAlias = Callable[["Analysis", Unsearched], None]  # adds to an analysis what it lacks
+
+
 @dataclass(frozen=True)
 class Analysis:
     """The searches of the last moves of a game; to `looks` entries are only added."""
@@ -64,6 +67,7 @@ class Analysis:
     looks: dict[str, Evaluation] = field(default_factory=dict)  # deeper ones, by `name_of`
     verdicts: dict[str, int | None] = field(default_factory=dict)  # of endgame tables
     has_tables: bool = False
+    ask: Ask | None = field(default=None, repr=False, compare=False)
 
     @property
     def first(self) -> int:
@@ -85,7 +89,7 @@ class Analysis:
             return None
         name = name_of(board, times, lines)
         if name not in self.looks:
-            raise Unsearched(board.copy(stack=board.halfmove_clock), times, lines)
+            self._miss(board, times, lines)
         return self.looks[name]
 
     def outcome(self, board: chess.Board) -> int | None:
@@ -96,8 +100,14 @@ class Analysis:
             return None
         name = name_of(board, 0)
         if name not in self.verdicts:
-            raise Unsearched(board.copy(stack=board.halfmove_clock), 0)
+            self._miss(board, 0)
         return self.verdicts[name]
+
+    def _miss(self, board: chess.Board, times: int, lines: int = 1) -> None:
+        missing = Unsearched(board.copy(stack=board.halfmove_clock), times, lines)
+        if self.ask is None:
+            raise missing
+        self.ask(self, missing)
 
     def lines(
         self, board: chess.Board, times: int = 1, apart: float = AS_GOOD

@@ -13,9 +13,9 @@ import chess
 import chess.pgn
 
 from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse, good_moves
-from kibitz.comment.analysis import Analysis, Unsearched
+from kibitz.comment.analysis import Analysis
 from kibitz.comment.cache import AnalysisCache
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
 from kibitz.comment.claims.outlook import mark_of
@@ -119,9 +119,9 @@ def annotate(
     analysis = _analysis_of(tree, searches, effort, on_ply, cache)
     answers = analysis.size
     figures, named = figures_of(tree, analysis.views)
-    remarks = _said(analysis, figures, style, searches, effort, tones_of(tree, figures))
+    remarks = _said(analysis, figures, style, searches, tones_of(tree, figures))
     good = _good(tree, analysis, figures, searches, effort)
-    bad = _bad(analysis, figures, searches, effort)
+    bad = _bad(analysis, figures, searches)
     if cache is not None and analysis.size > answers:
         cache.keep(analysis)
     _write(tree, analysis, figures, named, remarks, good, bad, style)
@@ -141,14 +141,10 @@ def _good(
     return {ply: f"[%good {','.join(map(str, moves))}]" for ply, moves in answers if moves}
 
 
-def _bad(
-    analysis: Analysis, figures: Figures, searches: Searches, effort: Effort
-) -> list[Selection]:
+def _bad(analysis: Analysis, figures: Figures, searches: Searches) -> list[Selection]:
     """What the story of a game knows of its bad moves, whatever is said to which reader."""
     work = (
-        partial(searches.answered, analysis, effort, partial(select, scene, Memory(), "club"))
-        if mark is not Label.NONE
-        else Selection
+        partial(select, scene, Memory(), "club") if mark is not Label.NONE else Selection
         for scene, mark in zip(scenes_of(analysis), figures.labels, strict=True)
     )
     return [*searches.all(work)]
@@ -175,7 +171,7 @@ def _analysis_of(
     if analysis is not None:
         for _ in analysis.views:
             on_ply()
-        return analysis
+        return searches.serve(analysis, effort)
     return analyse(start, moves, 0, searches, effort, on_ply)
 
 
@@ -209,10 +205,9 @@ def _said(
     figures: Figures,
     style: Style,
     searches: Searches,
-    effort: Effort,
     tones: Sequence[Tone],
 ) -> list[Remark]:
-    """What is said of every move; what claims need for it is searched, in passes, and kept.
+    """What is said of every move; what claims need for it is searched, and kept.
 
     First every move is spoken of as if it were the only one, side by side; then all in their
     order, as what was said before decides what is said now.
@@ -232,18 +227,9 @@ def _said(
         for scene, tone, speaks in zip(scenes, tones, spoken, strict=True)
         if speaks
     )
-    for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
+    for _ in searches.all(asks):
         pass
-    remarks = list[Remark]()
-    for words in dict.fromkeys((TABLE, style.words)):  # others may ask for more
-        while True:
-            remarks, missing = _spoken(scenes, spoken, tones, style, words)
-            if not missing:
-                break
-            add = (partial(searches.add, analysis, effort, search) for search in missing)
-            for _ in searches.all(add):
-                pass
-    return remarks
+    return _spoken(scenes, spoken, tones, style)
 
 
 def _spoken(
@@ -251,22 +237,17 @@ def _spoken(
     spoken: Sequence[bool],
     tones: Sequence[Tone],
     style: Style,
-    words: Words,
-) -> tuple[list[Remark], list[Unsearched]]:
-    """What is said of every move in its order, and the searches that are missing for it."""
+) -> list[Remark]:
+    """What is said of every move in its order."""
     language = language_of(style.language)
-    speaker = words.speaker(style.level, language)
-    remarks, missing = list[Remark](), list[Unsearched]()
+    speaker, remarks = style.words.speaker(style.level, language), list[Remark]()
     for scene, speaks, tone in zip(scenes, spoken, tones, strict=True):
         speaker.tone = tone
-        try:
-            grade = grade_of(scene) if style.speaks_of(scene.mover) else None
-            comment = speaker.comment(scene) if speaks else Comment()
-            lines = lines_of(scene, comment, style.level, language) if speaks else []
-            remarks.append(Remark(comment, lines, grade))
-        except Unsearched as question:
-            missing.append(question)
-    return remarks, missing
+        grade = grade_of(scene) if style.speaks_of(scene.mover) else None
+        comment = speaker.comment(scene) if speaks else Comment()
+        lines = lines_of(scene, comment, style.level, language) if speaks else []
+        remarks.append(Remark(comment, lines, grade))
+    return remarks
 
 
 def _write(
@@ -336,8 +317,7 @@ def comment_on(
     """What is to be said of one move of a position; without limits nothing is searched."""
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
-    scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
-    speaker = Speaker(level, language)
+    scene, speaker = scene_on(engine, board, move, limits), Speaker(level, language)
     return _with_end(scene, speaker.comment(scene), speaker)
 
 
@@ -350,11 +330,7 @@ def reason_on(
     language: Language = ENGLISH,
 ) -> str:
     """What a move is good for that might be made, slight reasons, too, where there is no other."""
-
-    def seen(scene: Scene) -> list[Claim]:
-        return [*select(scene, Memory(), level).claims, *reasons(scene, level, MOST_REASONS)]
-
-    scene, speaker = scene_on(engine, board, move, limits, seen), Speaker(level, language)
+    scene, speaker = scene_on(engine, board, move, limits), Speaker(level, language)
     return speaker.comment(scene).text or speaker.text_of(
         scene, reasons(scene, level, MOST_REASONS)
     )
@@ -369,7 +345,7 @@ def mistake_on(
     language: Language = ENGLISH,
 ) -> str:
     """Why a move is a mistake, without a word of what was better; empty if it is none."""
-    scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
+    scene = scene_on(engine, board, move, limits)
     if mark_of(scene) not in (Label.MISTAKE, Label.BLUNDER):
         return ""
     speaker = Speaker(level, language)
@@ -384,18 +360,14 @@ def silence(move: str, language: Language = ENGLISH) -> str:
     return language.mates.format(move=language.notation(move)) if mates else language.nothing
 
 
-Asks: TypeAlias = Callable[[Scene], object]  # pure work whose searches are wanted
-
-
 def scene_on(
     engine: Engine,
     board: Board,
     move: str,
     limits: Limits | None,
-    asks: Asks,
     more: Sequence[Engine] = (),
 ) -> Scene:
-    """One move of a position, as in a game that ends with it, with all searches that work asks for.
+    """One move of a position, as in a game that ends with it.
 
     Moves that the board remembers count as made before: what they have taken is no gain, and what
     occurs again is a repetition. `more` engines of the same kind share the work.
@@ -407,19 +379,13 @@ def scene_on(
     searches, effort = Searches(engine, *more), Effort(limits)
     moves = [*before.move_stack, made]
     analysis = analyse(before.root(), moves, len(moves) - 1, searches, effort)
-    return _answered(scenes_of(analysis)[0], searches, effort, asks)
-
-
-def _answered(scene: Scene, searches: Searches, effort: Effort, asks: Asks) -> Scene:
-    searches.answered(scene.analysis, effort, partial(asks, scene))
-    return scene
+    return scenes_of(analysis)[0]
 
 
 def scene_of_game(
     game: Game,
     move: str,
     limits: Limits | None,
-    asks: Asks,
     engines: Sequence[Engine],
     on_ply: OnPly = lambda: None,
 ) -> Scene:
@@ -436,7 +402,7 @@ def scene_of_game(
         return Scene(node.parent.board(), node.move, ())
     searches, effort = Searches(*engines), Effort(limits)
     analysis = _analysis_of(game.tree, searches, effort, on_ply)
-    return _answered(scenes_of(analysis)[ply], searches, effort, asks)
+    return scenes_of(analysis)[ply]
 
 
 def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import chess
@@ -216,6 +216,7 @@ class Scene:
         """The mover's next move."""
         return self.follow[1] if len(self.follow) > 1 else None
 
+    @cached_property
     def later(self) -> Scene | None:
         """The scene of the mover's next move."""
         if len(self.follow) < 2:
@@ -231,7 +232,7 @@ class Scene:
         key = ("ahead", plies)
         if key not in self.memo:
             earlier = self.ahead(plies - 2)
-            later = None if earlier is None else earlier.later()
+            later = None if earlier is None else earlier.later
             if later is not None:
                 had, has = map(self.analysis.deeper, (later.before, later.after))
                 later = replace(later, had=had, has=has)
@@ -259,8 +260,14 @@ def scenes_of(analysis: Analysis) -> list[Scene]:
 
 
 def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:
-    """The position after some more moves, with so many earlier ones on its stack."""
-    after = board.copy(stack=stack)
+    """The position after some more moves, with so many earlier ones on its stack.
+
+    They are shared, as nobody changes them: `copy` makes each of them anew, which takes longer
+    than all else.
+    """
+    after = board.copy(stack=False)
+    if stack:
+        after.move_stack, after._stack = board.move_stack[-stack:], board._stack[-stack:]
     for move in moves:
         after.push(move)
     return after
@@ -386,33 +393,6 @@ def is_trapped(board: chess.Board, square: int) -> bool:
     return True
 
 
-def mate_pattern(board: chess.Board) -> str:
-    """The pattern of a checkmate that has a name here: smothered, double check or back rank."""
-    king = board.king(board.turn)
-    assert king is not None
-    around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
-    own = board.occupied_co[board.turn]
-    checkers = [unit(board, square) for square in board.checkers()]
-    if all(square in chess.SquareSet(own) for square in around) and any(
-        checker.kind == chess.KNIGHT for checker in checkers
-    ):
-        return "smothered"
-    if len(checkers) == 2:
-        return "double check"
-    home, step = (0, 1) if board.turn else (7, -1)
-    if king >> 3 != home or not any(
-        checker.square >> 3 == home and checker.kind in (chess.ROOK, chess.QUEEN)
-        for checker in checkers
-    ):
-        return ""
-    front = [square for square in around if square >> 3 == home + step]
-    blocked = all(
-        chess.BB_SQUARES[square] & own and not board.attackers(not board.turn, square)
-        for square in front
-    )
-    return "back rank" if blocked else ""
-
-
 def exposure(board: chess.Board, white: bool) -> int:
     """How open a king stands: pawns missing before and beside it, two if it has come out."""
     king = board.king(white)
@@ -429,23 +409,25 @@ def exposure(board: chess.Board, white: bool) -> int:
 # --- pawns ----------------------------------------------------------------------------------------
 
 
-def ahead(square: int, white: bool, files: Sequence[int]) -> int:
+@cache
+def ahead(square: int, white: bool, files: tuple[int, ...]) -> int:
     """Squares on some files that lie before a pawn, as a bitboard."""
     rank = square >> 3
     ranks = range(rank + 1, 8) if white else range(rank)
     return sum(chess.BB_SQUARES[chess.square(file, rank)] for file in files for rank in ranks)
 
 
-def files_beside(square: int) -> list[int]:
+@cache
+def files_beside(square: int) -> tuple[int, ...]:
     """The files next to a square's."""
-    return [file for file in ((square & 7) - 1, (square & 7) + 1) if 0 <= file <= 7]
+    return tuple(file for file in ((square & 7) - 1, (square & 7) + 1) if 0 <= file <= 7)
 
 
 def is_passed(board: chess.Board, square: int, white: bool) -> bool:
     """Whether no enemy pawn can stop or take the pawn on its way, and no own pawn is before it."""
     beside = files_beside(square)
-    own = board.pieces_mask(chess.PAWN, white) & ahead(square, white, [square & 7])
-    wide = ahead(square, white, [*beside, square & 7])
+    own = board.pieces_mask(chess.PAWN, white) & ahead(square, white, (square & 7,))
+    wide = ahead(square, white, (*beside, square & 7))
     return not own and not board.pieces_mask(chess.PAWN, not white) & wide
 
 

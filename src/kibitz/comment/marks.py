@@ -181,7 +181,7 @@ def _line(
     memory, speaker = Memory(), new_speaker()
     moves = (scene.move, *scene.follow)[:LONGEST]
     words = [value, *[""] * (len(moves) - 1)]
-    later: Scene | None = scene.later()
+    later: Scene | None = scene.later
     for number in range(2, len(moves), 2):
         if later is None or any(words[1:]):
             break
@@ -189,7 +189,7 @@ def _line(
         points = [claim for claim in claims if type(claim).__module__.endswith(".tactical")]
         if points:
             words[number] = speaker.text_of(later, points)
-        later = later.later()
+        later = later.later
     return Line(moves, after, tuple(words))
 
 

@@ -37,7 +37,6 @@ from kibitz.comment.annotate import (
     Annotated as AnnotatedGame,
 )
 from kibitz.comment.annotate import (
-    Asks,
     Moments,
     Sides,
     Style,
@@ -171,26 +170,22 @@ class ExplainMove(PositionTool, kw_only=True):
     def answer(self, call: Call, shelf: Shelf) -> dict[str, Any]:  # noqa: ARG002
         """The comment and its claims."""
         limits = Limits(nodes=self.nodes) if self.nodes else None
-
-        def asks(scene: Scene) -> object:
-            call.step(message="searching")
-            return move_facts(scene, self.speaker())
-
         with call.engine() as engine:
-            scene = self._scene(call, limits, asks, engine)
+            scene = self._scene(call, limits, engine)
+            call.step(message="searching")
             return move_facts(scene, self.speaker())
 
     def speaker(self) -> Speaker:
         """Who says it."""
         return Speaker(self.level, language_of(self.language))
 
-    def _scene(self, call: Call, limits: Limits | None, asks: Asks, engine: CallEngine) -> Scene:
+    def _scene(self, call: Call, limits: Limits | None, engine: CallEngine) -> Scene:
         if not self.pgn:
-            return scene_on(engine, self.board(), self.move, limits, asks)
+            return scene_on(engine, self.board(), self.move, limits)
         if self.moves or self.fen != START:
             raise InputError("a game and a position", value=self.fen, fix="give pgn, or fen, moves")
         game = game_to_annotate(self.pgn, max(1, self.nodes))
-        return scene_of_game(game, self.move, limits, asks, [engine], call.step)
+        return scene_of_game(game, self.move, limits, [engine], call.step)
 
 
 class CheckText(Tool, kw_only=True):

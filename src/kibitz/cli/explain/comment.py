@@ -163,17 +163,12 @@ def say_of(
     voice = said_by.chosen(tally, chosen_language(language))
     cases = SUITE if move is None else (Case("", fen, move),)
     rows: list[dict[str, Any]] = []
-
-    def asks(scene: Scene) -> object:
-        plain = Speaker(level, tongue)  # a decoder says what the table would
-        return several(plain, scene) if suite else move_facts(scene, plain)
-
     with engines_for(network, limits, 1 if game is None else processors()) as engines:
         for case in cases:
             if game is None:
-                scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
+                scene = scene_on(engines[0], Board(case.fen), case.move, limits)
             else:
-                scene = scene_of_game(_first_game(game), case.move, limits, asks, engines)
+                scene = scene_of_game(_first_game(game), case.move, limits, engines)
             facts = _report(scene, voice.speaker(level, tongue), case.name)
             rows.append(facts)
             if not json:

@@ -25,8 +25,6 @@ from kibitz.coach.puzzles.solve import line_text
 from kibitz.comment.annotate import reason_on, scene_on
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label
-from kibitz.comment.select import selection
-from kibitz.comment.select.rank import Memory
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError, KibitzError, at_the_board
@@ -196,13 +194,8 @@ def _is_typed() -> bool:
 def _comment_on(coach: Engine, before: Board, move: Move) -> tuple[Scene, str]:
     """What a coach sees in a move, and its words about it, which may be none."""
     limits = Limits(nodes=COACH_NODES)
-    scene = scene_on(coach, before, before.uci(move), limits, _claims)
+    scene = scene_on(coach, before, before.uci(move), limits)
     return scene, Speaker("beginner", language_of(None)).comment(scene).text
-
-
-def _claims(scene: Scene) -> selection.Selection:
-    """What may be said; a speaker would remember it, and not say it again."""
-    return selection.select(scene, Memory(), "beginner")
 
 
 class Game:

@@ -68,7 +68,7 @@ def motifs_of(before: chess.Board, last: chess.Move, line: Sequence[str]) -> set
         for claim in motifs(scene):
             if first or not isinstance(claim, claims.TakesLoose):
                 names |= set(_tags(claim, not scene.follow))
-        scene, first = scene.later(), False
+        scene, first = scene.later, False
     return names
 
 

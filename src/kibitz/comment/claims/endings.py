@@ -139,7 +139,7 @@ def _runner(board: chess.Board, white: bool) -> Unit | None:
     if board.occupied_co[not white] & ~(board.pawns | board.kings):
         return None
     for pawn in units(board, white):
-        way = ahead(pawn.square, white, [pawn.square & 7]) & board.occupied
+        way = ahead(pawn.square, white, (pawn.square & 7,)) & board.occupied
         if pawn.kind == chess.PAWN and not way and is_passed(board, pawn.square, white):
             return pawn
     return None

@@ -38,6 +38,7 @@ from kibitz.comment.claims.tactical import (
     is_lost_in_pin,
     is_spared,
     is_worth_attacking,
+    mate_pattern,
 )
 from kibitz.comment.facts import (
     SLIDERS,
@@ -49,7 +50,6 @@ from kibitz.comment.facts import (
     is_defended,
     is_trapped,
     is_unsafe,
-    mate_pattern,
     pinner_of,
     played,
     ray_beyond,

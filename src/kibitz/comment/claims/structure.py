@@ -41,15 +41,13 @@ def strikes(scene: Scene) -> Iterator[Feature]:
 
 def connected_passed(scene: Scene) -> Iterator[Feature]:
     """Two passed pawns on files next to each other, of which one is new."""
+    pairs = _passed_pairs(scene.after, scene.mover)
+    if any(len(_passed_pairs(board, scene.mover)) != 1 for board in scene.boards[1:4]):
+        return
     earlier = scene.before.copy(stack=RECENT)
     while not _passed_pairs(earlier, scene.mover) and earlier.move_stack:
         earlier.pop()
-    if _passed_pairs(earlier, scene.mover):
-        return
-    if any(len(_passed_pairs(board, scene.mover)) != 1 for board in scene.boards[2:4]):
-        return
-    pairs = _passed_pairs(scene.after, scene.mover)
-    if len(pairs) == 1:
+    if not _passed_pairs(earlier, scene.mover):
         yield Feature(connected_passed, scene.mover, pairs[0])
 
 
@@ -86,7 +84,7 @@ def _backward(board: chess.Board, white: bool) -> set[int]:
         front = ahead(square, white, files_beside(square))
         stop = square + (8 if white else -8)
         watched = chess.BB_PAWN_ATTACKS[white][stop] & theirs
-        blocked = own & ahead(square, white, [square & 7])
+        blocked = own & ahead(square, white, (square & 7,))
         open_ = not theirs & chess.BB_FILES[square & 7] and not blocked
         if own & beside and not own & beside & ~front and watched and open_:
             pawns.add(square)

@@ -20,8 +20,8 @@ from kibitz.comment.facts import (
     is_defended,
     is_trapped,
     is_unsafe,
-    mate_pattern,
     pinner_of,
+    unit,
 )
 from kibitz.comment.judge import LEAST_OF, Label
 
@@ -387,6 +387,33 @@ class Sacrifices(Claim):
             return False
         lost = balance(scene.before, scene.mover) - balance(scene.boards[3], scene.mover)
         return stands(scene.after, self.piece) and lost == self.pawns >= 2
+
+
+def mate_pattern(board: chess.Board) -> str:
+    """The pattern of a checkmate that has a name here: smothered, double check or back rank."""
+    king = board.king(board.turn)
+    assert king is not None
+    around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
+    own = board.occupied_co[board.turn]
+    checkers = [unit(board, square) for square in board.checkers()]
+    if all(square in chess.SquareSet(own) for square in around) and any(
+        checker.kind == chess.KNIGHT for checker in checkers
+    ):
+        return "smothered"
+    if len(checkers) == 2:
+        return "double check"
+    home, step = (0, 1) if board.turn else (7, -1)
+    if king >> 3 != home or not any(
+        checker.square >> 3 == home and checker.kind in (chess.ROOK, chess.QUEEN)
+        for checker in checkers
+    ):
+        return ""
+    front = [square for square in around if square >> 3 == home + step]
+    blocked = all(
+        chess.BB_SQUARES[square] & own and not board.attackers(not board.turn, square)
+        for square in front
+    )
+    return "back rank" if blocked else ""
 
 
 @dataclass(frozen=True)
