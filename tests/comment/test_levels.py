@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("short_looks")
 
 GAMES = Path(__file__).parents[2] / "docs" / "examples" / "games.pgn"
 CHOSEN = (4, 10)  # an opening trap, a miniature
-LIMITS = Limits(nodes=200)
+LIMITS = Limits(nodes=300)
 
 
 class Level(NamedTuple):

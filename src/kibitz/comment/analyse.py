@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 MANY = 6  # good moves of a position, after which no more are looked for
 NODES = 20_000  # of the search of every position
 REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
-AGAIN = 10  # times as many where a move seems to be bad, or the only good one
+DOUBTED = 3  # times as many where a move seems to be bad, or the only good one
+AGAIN = 10  # the same where it still does
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
 CLEAR = 0.5  # of chances, lost by a move: its mark stands without the longest looks
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
@@ -71,10 +72,18 @@ class Effort:
     @property
     def again(self) -> Limits:
         """The limits of the second look at a move that seems to be bad."""
+        return self._times(AGAIN)
+
+    @property
+    def doubting(self) -> Limits:
+        """The limits of a look that tells whether a second one is needed."""
+        return self._times(DOUBTED)
+
+    def _times(self, times: int) -> Limits:
         nodes, time = self.limits.nodes, self.limits.movetime
         return Limits(
-            nodes=None if nodes is None else AGAIN * nodes,
-            movetime=None if time is None else AGAIN * time,
+            nodes=None if nodes is None else times * nodes,
+            movetime=None if time is None else times * time,
         )
 
     def deep(self, times: int = 1, lines: int = 1) -> Limits:
@@ -258,7 +267,7 @@ def evaluations_along(
     doubtful = {
         ply for ply, move in enumerate(moves) if _is_doubtful(views[ply], views[ply + 1], move)
     }
-    _look(views, boards, dict.fromkeys(_with_next(doubtful), effort.again), searches)
+    _look(views, boards, dict.fromkeys(_with_next(doubtful), effort.doubting), searches)
     _look_back(views, moves)
     review = _Review(boards, moves, searches, effort, views)
     while new := review.labelled() - review.tested:  # one correction may bring about another

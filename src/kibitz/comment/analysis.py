@@ -135,12 +135,12 @@ class Analysis:
     ) -> list[chess.Move] | None:
         """The moves that deeper searches expect, some plies at least; None if there are none.
 
-        Where the line of one ends early, the next begins at its end. `lines` are of the first.
+        Where the line of one ends early, the least look goes on from there.
         """
         line: list[chess.Move] = []
         at = board.copy(stack=False)
         for _ in range(LOOKS):
-            evaluation = self.deeper(at, times, 1 if line else lines)
+            evaluation = self.deeper(at) if line else self.deeper(at, times, lines)
             if evaluation is None:
                 return None
             for move in evaluation.line:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK, PAIR, Analysis
+from kibitz.comment.analysis import PAIR, Analysis
 from kibitz.comment.judge import Evaluation
 
 WORTH = {
@@ -129,9 +129,9 @@ class Scene:
         )
 
     def continued(self, board: chess.Board, line: tuple[chess.Move, ...]) -> tuple[chess.Move, ...]:
-        """A line from a position; where it ends early, longer looks go on."""
+        """A line from a position; where it ends early, deeper looks go on."""
         while len(line) < LONG:
-            look = self.analysis.deeper(played(board, *line), LAST_LOOK)
+            look = self.analysis.deeper(played(board, *line))
             if look is None or not look.line:
                 break
             line = (*line, *look.line)
@@ -139,7 +139,7 @@ class Scene:
 
     @cached_property
     def course(self) -> tuple[chess.Move, ...]:
-        """The move and what is expected after it; where that ends early, a longer look goes on."""
+        """The move and what is expected after it; where that ends early, a deeper look goes on."""
         return self.continued(self.before, (self.move, *self.follow))[:LONGEST]
 
     @cached_property
@@ -172,15 +172,19 @@ class Scene:
         """The same move as a deeper search sees it; the scene itself where there is none."""
         return self.searched_with(1)
 
-    def searched_with(self, times: int) -> Scene:
-        """The same move as a deeper search, by so many times its nodes, sees it."""
-        if times not in self.memo:
+    def searched_with(self, times: int, before: bool = False) -> Scene:
+        """The same move as a deeper search after it sees it, and one `before` it if that is asked.
+
+        They are of so many times the least nodes.
+        """
+        key = ("searched", times, before)
+        if key not in self.memo:
             has = self.analysis.deeper(self.after, times)
             if has is None:
                 return self
-            had = self.analysis.deeper(self.before, times, PAIR)
-            self.memo[times] = replace(self, follow=has.line, had=had, has=has)
-        deeper: Scene = self.memo[times]
+            had = self.analysis.deeper(self.before, times, PAIR) if before else self.had
+            self.memo[key] = replace(self, follow=has.line, had=had, has=has)
+        deeper: Scene = self.memo[key]
         return deeper
 
     @cached_property

@@ -36,7 +36,7 @@ class Judged(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether a deeper search says it, too."""
-        return self.proved(scene.deeper)
+        return self.proved(scene.searched_with(1, before=True))
 
 
 class Weights(NamedTuple):

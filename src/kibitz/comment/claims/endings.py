@@ -193,7 +193,8 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
     look = scene.analysis.deeper(board, LAST_LOOK)
     if look is None or look.value > -WON:
         return
-    if any(move.promotion for move in (*scene.course[2::2], *look.line[1::2])):
+    line = scene.analysis.expected(board, LAST_LOOK) or ()
+    if any(move.promotion for move in (*scene.course[2::2], *line[1::2])):
         yield Feature(breakthrough, white, (scene.piece,))
 
 

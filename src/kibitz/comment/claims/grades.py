@@ -128,7 +128,7 @@ def _is_only(scene: Scene) -> bool:
     """Whether all other moves are mistakes, to a deeper look, too."""
     if scene.had is None or not is_only_move(scene.had, scene.move):
         return False
-    deeper = scene.deeper.had
+    deeper = scene.searched_with(1, before=True).had
     if deeper is None or not is_only_move(deeper, scene.move):
         return False
     return deeper.value - _rival(scene) >= LEAST_OF[Label.MISTAKE]
@@ -136,10 +136,10 @@ def _is_only(scene: Scene) -> bool:
 
 def _rival(scene: Scene) -> float:
     """The most that looks before the move, and a long one after it, see in the second best one."""
-    looks = [scene.had, scene.deeper.had]
+    looks = [scene.had, scene.searched_with(1, before=True).had]
     other = next_best(scene)
     values = [look.second for look in looks if look is not None and look.second is not None]
-    longest = scene.searched_with(LAST_LOOK).had
+    longest = scene.searched_with(LAST_LOOK, before=True).had
     if longest is not None and longest.line:
         best = longest.line[0] == scene.move
         rival = longest.second if best else longest.value

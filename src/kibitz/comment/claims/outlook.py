@@ -45,13 +45,8 @@ class Continues(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """They are the first of what it has seen after the move."""
-        long_enough = scene.has is not None and len(scene.has.line) >= LONG_ENOUGH
-        return long_enough and self.line == expected_line(scene)
-
-
-def expected_line(scene: Scene) -> str:
-    """The first moves that are expected after a move, numbered."""
-    return scene.after.variation_san(scene.follow[:LONG_ENOUGH]).replace(". ", ".")
+        long_enough = scene.has is not None and len(scene.course) > LONG_ENOUGH
+        return long_enough and self.line == scene.told(LONG_ENOUGH + 1)
 
 
 def answer_line(scene: Scene) -> str:
@@ -60,11 +55,12 @@ def answer_line(scene: Scene) -> str:
 
 
 def answer_holds(scene: Scene) -> bool:
-    """Whether a long look after the reply to a move agrees that it is a good one."""
+    """Whether a deeper look after the reply to a move, or a long one, agrees that it is good."""
     if scene.has is None:
         return True
-    look = scene.analysis.deeper(scene.other.after, LAST_LOOK)
-    return look is None or look.value + scene.has.value < AMISS
+    # The first one mostly agrees.
+    looks = (scene.analysis.deeper(scene.other.after, times) for times in (1, LAST_LOOK))
+    return any(look is None or look.value + scene.has.value < AMISS for look in looks)
 
 
 def answer_moves(scene: Scene) -> tuple[chess.Move, ...]:
@@ -77,14 +73,11 @@ def answer_moves(scene: Scene) -> tuple[chess.Move, ...]:
         if all(balance(board, other) > had for board in boards[number : number + 2])
     )
     moves, plies = (scene.other.move, *scene.other.follow), max(3, next(lasting, 3))
-    while plies < len(moves) and _takes_back(boards[plies - 1], *moves[plies - 1 : plies + 1]):
-        plies += 1
+    while plies < len(moves) and moves[plies].to_square == moves[plies - 1].to_square:
+        if not boards[plies - 1].is_capture(moves[plies - 1]):
+            break
+        plies += 1  # it takes back
     return moves[:plies]
-
-
-def _takes_back(board: chess.Board, move: chess.Move, answer: chess.Move) -> bool:
-    """Whether a move captures and the answer takes back."""
-    return board.is_capture(move) and answer.to_square == move.to_square
 
 
 def line_to(scene: Scene, plies: int) -> str:
@@ -270,7 +263,7 @@ class BeatsNext(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The search has them first and second, well apart, and a long look after each agrees."""
-        other, best = next_best(scene), scene.deeper.had
+        other, best = next_best(scene), scene.searched_with(1, before=True).had
         if other is None or other.has is None or scene.had is None or best is None:
             return False
         second, values = -other.has.value, (scene.had.value, best.value)
@@ -302,12 +295,18 @@ class NextFails(Claim):
     def proved(self, scene: Scene) -> bool:
         """A long look after the next best move has the answer, and is worse for the mover."""
         other = next_best(scene)
-        if other is None or other.has is None or other.reply != self.reply.move:
+        if other is None or other.reply != self.reply.move:
             return False
-        best = scene.analysis.deeper(scene.after, LAST_LOOK)
-        worse = best is not None and other.has.value >= best.value + MUCH_WORSE
-        beats = worse and beats_next(scene, self.step.move)
+        beats = is_much_worse(scene, other) and beats_next(scene, self.step.move)
         return beats and all(why.proved(other.other) for why in self.why)
+
+
+def is_much_worse(scene: Scene, other: Scene) -> bool:
+    """Whether long looks after a move and after another see the other as far worse."""
+    best = scene.analysis.deeper(scene.after, LAST_LOOK)
+    if best is None or other.has is None:
+        return False
+    return other.has.value >= best.value + MUCH_WORSE
 
 
 def next_best(scene: Scene) -> Scene | None:
@@ -353,8 +352,11 @@ def next_idea(scene: Scene) -> Scene | None:
     stood = scene.has if scene.has is not None else scene.analysis.deeper(scene.after)
     if board is None or stood is None or stood.mate is not None:
         return None
-    look = scene.analysis.deeper(board, LAST_LOOK)
     least = min(WORTH_MEETING, (1 + stood.value) / 2)  # there may be less than that to gain
+    rough = scene.analysis.deeper(board)
+    if rough is None or rough.value + stood.value < least:
+        return None
+    look = scene.analysis.deeper(board, LAST_LOOK)
     if look is None or not look.line or look.value + stood.value < least:
         return None
     if scene.captured is not None and (
@@ -428,7 +430,7 @@ def _outlooks(scene: Scene) -> Iterator[Claim]:
         score = _score_for_white(scene.has, scene)
         if score is not None:
             yield Scored(score)
-    yield Continues(expected_line(scene))
+    yield Continues(scene.told(LONG_ENOUGH + 1))
 
 
 # --- what meets the refutation --------------------------------------------------------------------

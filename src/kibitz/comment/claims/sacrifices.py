@@ -68,7 +68,7 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     """A sacrifice that is one to a deeper look and a still deeper one, as the last sees it."""
     if sacrifice(scene) is None or sacrifice(scene.deeper) is None:
         return None
-    last = scene.searched_with(LAST_LOOK)
+    last = scene.searched_with(LAST_LOOK, before=True)
     offer, value = sacrifice(last), _value(last)
     if offer is None or value is None or last.had is None:
         return None

@@ -260,7 +260,7 @@ def is_unnamed(claim: Claim) -> bool:
 
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
-    """Whether a deeper search agrees, of a claim that depends on one; of a motif that it pays."""
+    """Whether deeper searches agree, of a claim that depends on them; of a motif that it pays."""
     if claim not in scene.memo:
         motif = isinstance(claim, MUST_PAY)
         paid = motif and (pays_off(claim, scene.deeper) or swaps(claim, scene))

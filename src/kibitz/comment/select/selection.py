@@ -105,10 +105,8 @@ def _is_dull(scene: Scene) -> bool:
 
 def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     """Why the next best move is not as good, where its answer wins something."""
-    if scene.takes_back:
-        return []
-    other = outlook.next_best(scene)
-    if other is None or not other.reply:
+    other = None if scene.takes_back or _is_close(scene) else outlook.next_best(scene)
+    if other is None or not other.reply or not outlook.is_much_worse(scene, other):
         return []
     gains = [*consequences(other.other)]
     why = _mating(other) or [
@@ -121,6 +119,12 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     )
 
 
+def _is_close(scene: Scene) -> bool:
+    """Whether the next best move has been seen as nearly as good."""
+    had = scene.had
+    return had is None or had.other is None or had.value - had.other.value < outlook.MUCH_WORSE
+
+
 def _mating(scene: Scene) -> list[Claim]:
     """The mate in some moves that the reply to a move leads to."""
     mate = scene.has.mate if scene.has is not None else None
@@ -131,9 +135,11 @@ def _mating(scene: Scene) -> list[Claim]:
 
 def _beats_next(scene: Scene) -> list[Claim]:
     """How the game would stand after the next best move, where that is much worse."""
-    other = outlook.next_best(scene)
-    if scene.captured is not None or other is None or other.has is None:
+    if scene.captured is not None or _is_close(scene):
         return []  # what is taken is plain to see
+    other = outlook.next_best(scene)
+    if other is None or other.has is None:
+        return []
     then = standing(-other.has.value)
     beats = outlook.BeatsNext(step(scene.before, other.move), then)
     return [beats] if then <= 0 and beats.proved(scene) else []
