@@ -32,6 +32,7 @@ from kibitz.comment.judge import (
     BAD,
     Evaluation,
     Label,
+    beside,
     evaluation_of,
     graded,
     halfway,
@@ -343,7 +344,7 @@ class _Review:
     def make_sure(self) -> None:
         """Look longest at mistakes and blunders, before and after them and the better move.
 
-        What the longest looks see takes the place of the others where the mark does not hold. They
+        What the longest looks see takes the place of the others where they give another mark. They
         uphold nearly all marks of moves that have lost much, so those are left alone.
         """
         views = self.views
@@ -352,9 +353,9 @@ class _Review:
         doubted = self._doubted(narrow)
         looks = [partial(self._longest, self.views[ply], ply) for ply in doubted]
         for ply, (view, own) in zip(doubted, self.searches.all(looks), strict=True):
-            if label(view, own) in BAD:
+            if label(view, own) is label(*self.views[ply : ply + 2]):
                 continue
-            self.views[ply] = view
+            self.views[ply] = beside(view, self.views[ply])
             if ply + 1 not in self.wrong:
                 self.views[ply + 1] = own
                 self.settled.add(ply + 1)

@@ -147,6 +147,13 @@ def tried(had: Evaluation, then: Evaluation) -> Evaluation:
     return replace(had, line=line, then=then)
 
 
+def beside(had: Evaluation, earlier: Evaluation) -> Evaluation:
+    """A view of one line, with the second best one of an earlier view that has the same best."""
+    if had.other is not None or had.line[:1] != earlier.line[:1]:
+        return had
+    return replace(had, second=earlier.second, other=earlier.other)
+
+
 def halfway(had: Evaluation, lower: Evaluation) -> Evaluation:
     """The mean of a view before and after its best move was tried; a mate is no centipawns."""
     if lower.value == had.value or "mate" in (had.score.kind, lower.score.kind):
