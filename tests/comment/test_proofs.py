@@ -1350,6 +1350,12 @@ def test_a_position_that_is_there_for_the_third_time_draws() -> None:
     assert outlook.drawn(third) == [outlook.Draws("repetition")]
 
 
+def test_a_king_is_no_decoy_that_is_mated_wherever_it_goes() -> None:
+    fen = "1r4k1/p4rb1/3pp3/2p5/4P3/PpPP4/BP4q1/1K4RR b - - 1 25"
+    made = scene(fen, "bxa2+ Kxa2 Qxb2#")
+    assert not tactic.Attracts(unit("Kb1"), chess.A2, step("g2b2")).proved(made)
+
+
 def test_double_check_takes_two() -> None:
     rook = unit("Re1")
     assert not tactic.DoubleCheck(rook, rook).proved(scene(DISCOVERS, "Ng5+"))

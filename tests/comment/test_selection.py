@@ -39,7 +39,7 @@ from kibitz.comment.select.contrast import (
     was_threatened,
 )
 from kibitz.comment.select.criticism import too_little, wins_more
-from kibitz.comment.select.further import later_in_line, met, with_threat
+from kibitz.comment.select.further import intended, intends, later_in_line, met, with_threat
 from kibitz.comment.select.kinds import brief, is_declined, pays
 from kibitz.comment.select.rank import (
     Memory,
@@ -982,6 +982,29 @@ def test_a_pawn_decides_an_ending_without_queens(pieces: str, idle: bool) -> Non
     made = scene(fen, "Kg2 Kg7", seen(0.3, "g1h1"), seen(0.4, "g8g7"))
     for claim in (aftermath.Takes(unit("Pf2")), positional.PassedPawn(unit("pf7"))):
         assert is_too_small(claim, made) is idle
+
+
+@pytest.mark.parametrize(("mate", "said"), [(2, False), (3, False), (4, True)])
+def test_no_mate_is_announced_that_was_nearer_before(mate: int, said: bool) -> None:
+    fen = "8/8/8/8/1R5P/2p3Q1/2k2K2/8 w - - 0 44"
+    made = scene(fen, "h5", seen(1.0, "f2e2", mate=mate), seen(-1.0, mate=-3))
+    claims = select(made, Memory(), "club").claims
+    assert any(isinstance(claim, merit.MateIn) for claim in claims) is said
+
+
+def test_of_a_move_that_takes_a_piece_is_not_told_what_it_does_next() -> None:
+    fen = "2rq2k1/1p3p2/p4bpp/1b1p4/1P2B3/P3P3/3QNPPP/2R2RK1 b - - 0 21"
+
+    def look(board: chess.Board, _: int) -> Evaluation:
+        takes, other = chess.Move.from_uci("d8d2"), next(iter(board.legal_moves))
+        best = takes if takes in board.legal_moves else other
+        return seen(-0.5 if board.turn else 0.9, str(best))
+
+    made = scene(fen, "Kg7", seen(0.5, "d5e4"), seen(0.0))
+    made = replace(made, analysis=seen_by(look))
+    assert intends(made.instead, "club")
+    better = fault.Better(step("d5e4"), (Feature(attacks_loose, False, (unit("Qd2"),)),))
+    assert intended(made, [], [better], "club") is None
 
 
 def test_the_next_best_move_fails_to_a_mate_in_some_moves() -> None:

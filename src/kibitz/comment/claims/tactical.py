@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed, stands
 from kibitz.comment.facts import (
     SLIDERS,
@@ -233,10 +234,12 @@ class Attracts(Claim):
     then: Step  # the next move
 
     def proved(self, scene: Scene) -> bool:
-        """The piece captures there, and is attacked by the next move."""
+        """The piece captures there, and is hit by the next move; if mated, not all replies are."""
         if len(scene.boards) < 4 or scene.reply is None or scene.next != self.then.move:
             return False
-        board = scene.boards[3]
+        board, replies = scene.boards[3], scene.after.legal_moves.count()
+        if board.is_checkmate() and replies > 1 and force.longest_defence(scene.after, 1):
+            return False
         return (
             stands(scene.after, self.piece)
             and scene.reply.from_square == self.piece.square

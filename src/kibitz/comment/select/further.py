@@ -102,7 +102,9 @@ def intended(
         idle = idle or (bool(why) and was_threatened(why[0], scene))
         if why and not idle and allows.proved(scene):
             return [allows, *causes[1:]], lines
-    if best is not None and all(kind_of(claim) in HITS for claim in best.why):
+    took = scene.instead.captured if best is not None else None
+    plain = took is None or took.kind == chess.PAWN  # else what it takes says more
+    if best is not None and plain and all(kind_of(claim) in HITS for claim in best.why):
         better = fault.Better(best.step, tuple(intends(scene.instead, level)))
         shared = any(
             claim.proved(scene) or is_shared(claim, scene) or is_spent(claim, scene.instead)

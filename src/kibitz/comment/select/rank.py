@@ -53,8 +53,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     outlook.Intends: Weights(0.5, 0.5, 0.5),
 }
 FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
-# The same by the names of finders.
-FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}
+FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}  # by names
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
 SOFT = 0.25  # the same of a refutation, or of the better move, that nothing else explains
@@ -207,9 +206,8 @@ def _is_quiet(claim: Claim) -> bool:
 def _is_vague(claim: Claim, scene: Scene) -> bool:
     """Whether a gain is not named, or counted from a loss on: what falls says more."""
     if isinstance(claim, merit.Wins):
-        return is_unnamed(claim) or balance(scene.start, scene.mover) > balance(
-            scene.before, scene.mover
-        )
+        had, has = (balance(board, scene.mover) for board in (scene.start, scene.before))
+        return is_unnamed(claim) or had > has
     return is_unnamed(claim) or (isinstance(claim, outcomes.ComesOut) and claim.back)
 
 
@@ -326,6 +324,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         return False  # which matters more
     if isinstance(claim, merit.ThreatensMate) and scene.reply is not None:
         return scene.reply.to_square != scene.landed  # what threatens is not simply taken
+    if isinstance(claim, (merit.MateIn, outcomes.MatesLater)) and scene.had is not None:
+        return not 0 < (scene.had.mate or 0) <= claim.moves  # it was nearer
     if isinstance(claim, tactic.Mates):
         return soft or bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
