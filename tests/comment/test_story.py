@@ -14,6 +14,7 @@ import pytest
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Step
 from kibitz.comment.claims.faults import AllowsMate, faults
+from kibitz.comment.claims.merits import Wins
 from kibitz.comment.facts import Scene, played
 from kibitz.comment.judge import BAD, Label
 from kibitz.comment.words.speaker import Comment
@@ -244,6 +245,17 @@ def test_a_habit_is_what_more_than_one_bad_move_has_in_common(count: int, said: 
     comments = [bad if ply in (0, 2)[:count] else Comment() for ply in range(6)]
     text = story_of(game.tree, Figures(values, marks, None), comments)
     assert ("Of White's 2 bad moves 2 allowed a mate" in text) is said
+
+
+@pytest.mark.parametrize(("then", "lost"), [(-0.9, True), (0.0, False)])
+def test_nothing_was_lost_that_the_reply_did_not_take(then: float, lost: bool) -> None:
+    game = parse_game("1. e4 e5 2. Nf3 Nc6 *")
+    marks = (Label.BLUNDER, Label.NONE if lost else Label.BLUNDER, Label.NONE, Label.NONE)
+    bad = Comment(claims=(), reply=(Wins((chess.ROOK,), ()),))
+    figures = Figures((0.0, -0.9, then, then, then), marks, None)
+    text = story_of(game.tree, figures, [bad, *[Comment()] * 3])
+    assert "1.e4" in text
+    assert ("which lost a rook" in text) is lost
 
 
 # --- many games -----------------------------------------------------------------------------------

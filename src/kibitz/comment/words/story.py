@@ -307,7 +307,8 @@ def _turn(
         names["side"] = language.sides[figures.values[-1] > 0]
     if key == "swing":
         names |= _scores(ply, figures, teller)
-    text = teller.say(key, move=move, why=_because(comment, teller), **names)
+    kept = not _errs(figures.labels[ply + 1 : ply + 2])  # else it was given back at once
+    text = teller.say(key, move=move, why=_because(comment, kept, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
         better
@@ -321,10 +322,12 @@ def _turn(
     return text
 
 
-def _because(comment: Comment | Selection, teller: Teller) -> str:
-    """Why the game turned, as a clause."""
+def _because(comment: Comment | Selection, kept: bool, teller: Teller) -> str:
+    """Why the game turned, as a clause; nothing was lost that the other side did not keep."""
     key, won = _cause(comment)
-    return teller.say(key, won=teller.language.haul(won)) if key else ""
+    if not key or (key == "lost" and not kept):
+        return ""
+    return teller.say(key, won=teller.language.haul(won))
 
 
 def _cause(comment: Comment | Selection) -> tuple[str, Kinds]:
