@@ -38,6 +38,7 @@ from kibitz.comment.select.contrast import (
     telling,
     was_threatened,
 )
+from kibitz.comment.select.criticism import _is_chaff as is_chaff
 from kibitz.comment.select.criticism import too_little, wins_more
 from kibitz.comment.select.further import intended, intends, later_in_line, met, with_threat
 from kibitz.comment.select.kinds import brief, is_declined, pays
@@ -601,9 +602,17 @@ def test_a_better_move_takes_back_where_nothing_else_is_said_of_it(
     came = chess.Move.from_uci(last) if last else None
     made = replace(made, analysis=always(0.0), last=came, last_took=chess.KNIGHT if last else None)
     cause, best = fault.Allows(step("f6e7"), ()), fault.Better(step("e7f6"), ())
-    (line,) = met(made, [cause], [best])
-    assert isinstance(line, fault.Better)
-    assert kinds(line.why) == why
+    for causes in ([cause], []):  # whether the answer is spoken of or not
+        (line,) = met(made, causes, [best])
+        assert isinstance(line, fault.Better)
+        assert kinds(line.why) == why
+
+
+def test_a_bare_line_stays_where_the_better_move_only_attacks() -> None:
+    line, attack = fault.Allows(step("e8e1"), ()), Feature(chases, True, (unit("nd5"),))
+    knight = merit.Wins((chess.KNIGHT,), ())
+    assert not is_chaff([line], [fault.Better(step("c2c4"), (attack,))])
+    assert is_chaff([line], [fault.Better(step("c2c4"), (knight,))])
 
 
 @pytest.mark.parametrize(

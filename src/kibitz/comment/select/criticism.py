@@ -197,7 +197,7 @@ def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     return (
         _is_line(causes)
         and best is not None
-        and any(not isinstance(why, of_reply) for why in best.why)
+        and any(not (isinstance(why, of_reply) or kind_of(why) in HITS) for why in best.why)
     )
 
 

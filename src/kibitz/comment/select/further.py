@@ -187,7 +187,9 @@ def on_the_board(
 
 def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim]:
     """How the better move meets the refutation, or takes back, where nothing else is said of it."""
-    plain = mark_of(scene) is Label.INACCURACY or not isinstance(next(iter(causes), None), ANSWERS)
+    plain = mark_of(scene) is Label.INACCURACY or not all(
+        isinstance(cause, ANSWERS) for cause in causes[:1]
+    )
     match lines:
         case [fault.Better(why=()) as best] if not plain:
             met = (claim for claim in outlook.meets(scene) if _is_loud(claim, scene))
