@@ -12,7 +12,7 @@ import pytest
 
 from kibitz.comment import analysis as record
 from kibitz.comment.analyse import Effort, Searches, analyse
-from kibitz.comment.analysis import Analysis, Unsearched, name_of
+from kibitz.comment.analysis import Analysis, UnsearchedError, name_of
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import scenes_of
@@ -79,10 +79,10 @@ def test_a_claim_names_the_search_that_it_lacks() -> None:
     board = chess.Board()
     nothing = Evaluation(Score("cp", 0), 0.0, ())
     searched = Analysis(views=(nothing, nothing))
-    with pytest.raises(Unsearched) as lacks:
+    with pytest.raises(UnsearchedError) as lacks:
         searched.deeper(board, 5)
-    assert (lacks.value.board, lacks.value.times) == (board, 5)
-    searched.looks[lacks.value.name] = nothing
+    assert lacks.value.args == (name_of(board, 5),)
+    searched.looks[name_of(board, 5)] = nothing
     assert searched.deeper(board, 5) is nothing
     assert Analysis().deeper(board, 5) is None  # nothing is searched at all
 

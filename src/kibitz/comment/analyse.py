@@ -25,14 +25,12 @@ from kibitz.comment.analysis import (
     LONGEST_LOOK,
     PAIR,
     Analysis,
-    Unsearched,
     name_of,
 )
 from kibitz.comment.judge import (
     BAD,
     Evaluation,
     Label,
-    beside,
     evaluation_of,
     graded,
     halfway,
@@ -40,6 +38,7 @@ from kibitz.comment.judge import (
     is_only_move,
     label,
     tried,
+    with_second,
 )
 from kibitz.comment.three_men import exact
 from kibitz.position.board import Board
@@ -71,13 +70,8 @@ class Effort:
     limits: Limits = field(default_factory=lambda: Limits(nodes=NODES))
 
     @property
-    def again(self) -> Limits:
-        """The limits of the second look at a move that seems to be bad."""
-        return self._times(AGAIN)
-
-    @property
     def doubting(self) -> Limits:
-        """The limits of a look that tells whether a second one is needed."""
+        """The limits of a second look at a move that seems to be bad, before a longer one."""
         return self._times(DOUBTED)
 
     def _times(self, times: int) -> Limits:
@@ -102,7 +96,7 @@ class Effort:
     def _of_lines(self, times: int, lines: int, least: int) -> Limits:
         nodes, told = self.limits.nodes, None if lines == PAIR else lines
         if nodes is None:
-            return replace(self.again, lines=told)
+            return replace(self._times(AGAIN), lines=told)
         return Limits(
             nodes=lines * times * max(AGAIN * nodes // (LAST_LOOK * PAIR), least), lines=told
         )
@@ -110,7 +104,7 @@ class Effort:
     @property
     def table(self) -> int:
         """MiB of the table that searches need."""
-        nodes = self.again.nodes
+        nodes = self._times(AGAIN).nodes
         return SMALL_TABLE if nodes is not None and nodes <= FITS else TABLE
 
 
@@ -167,17 +161,13 @@ class Searches:
 
     def serve(self, analysis: Analysis, effort: Effort) -> Analysis:
         """The same analysis; what claims find missing there is searched when they ask."""
-        return replace(analysis, ask=partial(self._add, effort))
+        return replace(analysis, source=_Source(self, effort))
 
-    def _add(self, effort: Effort, analysis: Analysis, missing: Unsearched) -> None:
-        """Search what an analysis lacks."""
-        if missing.times:
-            limits = effort.deep(missing.times, missing.lines)
-            analysis.looks[missing.name] = self.see(missing.board, limits)
-        else:
-            position = Board.from_chess(missing.board).position
-            with self._probing:
-                analysis.verdicts[missing.name] = self._tables.wdl(position)
+    def outcome(self, board: chess.Board) -> int | None:
+        """What the endgame tables say of a position, for the side to move."""
+        position = Board.from_chess(board).position
+        with self._probing:
+            return self._tables.wdl(position)
 
     def all(self, work: Iterable[Callable[[], Answer]]) -> Iterator[Answer]:
         """The answers of pieces of work, in their order; they are done side by side."""
@@ -191,6 +181,20 @@ class Searches:
             finally:
                 for future in futures:
                     future.cancel()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Makes the searches that an analysis lacks, with some effort."""
+
+    searches: Searches
+    effort: Effort
+
+    def look(self, board: chess.Board, times: int, lines: int) -> Evaluation:
+        return self.searches.see(board, self.effort.deep(times, lines))
+
+    def outcome(self, board: chess.Board) -> int | None:
+        return self.searches.outcome(board)
 
 
 def analyse(
@@ -213,9 +217,8 @@ def analyse(
             board.push(move)
     views = evaluations_along(boards, moves[first:], searches, effort, on_ply)
     begins = start.shredder_fen(en_passant="fen")
-    tables = searches.has_tables
-    made = Analysis(begins, start.chess960, tuple(moves), tuple(views), has_tables=tables)
-    return searches.serve(made, effort)
+    made = Analysis(begins, start.chess960, tuple(moves), tuple(views))
+    return searches.serve(replace(made, has_tables=searches.has_tables), effort)
 
 
 def good_moves(
@@ -355,7 +358,7 @@ class _Review:
         for ply, (view, own) in zip(doubted, self.searches.all(looks), strict=True):
             if label(view, own) is label(*self.views[ply : ply + 2]):
                 continue
-            self.views[ply] = beside(view, self.views[ply])
+            self.views[ply] = with_second(view, self.views[ply])
             if ply + 1 not in self.wrong:
                 self.views[ply + 1] = own
                 self.settled.add(ply + 1)

@@ -2,15 +2,15 @@
 
     game -> analyse -> **analysis** -> facts -> claims -> select -> words
 
-A claim may need a search that the analysis does not have. Whoever made the analysis makes it then,
-and keeps it in there; where there is nobody to ask, `Unsearched` names it.
+A claim may need a search that the analysis does not have yet. Its `source` makes that search, and
+the answer is kept. Without a source, as where an analysis was read from a file, it is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol
 
 import chess
 import msgspec
@@ -28,20 +28,18 @@ AS_GOOD = 0.06  # value, at most, by which the best line is ahead of another tha
 PLAYABLE = 0.15  # the same of a pawn that is won, and of what a line leaves
 
 
-class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
-    """A claim needs a search that was not made: of a position, so many times the least look.
+class UnsearchedError(LookupError):
+    """A claim needs the search of this name, and there is nobody to make it."""
 
-    It is for one line, or the two best ones. Zero times asks the endgame tables.
-    """
 
-    def __init__(self, board: chess.Board, times: int, lines: int = 1) -> None:
-        super().__init__(name_of(board, times, lines))
-        self.board, self.times, self.lines = board, times, lines
+class Source(Protocol):
+    """Makes the searches that an analysis lacks."""
 
-    @property
-    def name(self) -> str:
-        """What the answer is kept by."""
-        return str(self.args[0])
+    def look(self, board: chess.Board, times: int, lines: int) -> Evaluation:
+        """What a search of so many times the least nodes sees, for one line or the two best."""
+
+    def outcome(self, board: chess.Board) -> int | None:
+        """What the endgame tables say, see `Analysis.outcome`."""
 
 
 def name_of(board: chess.Board, times: int, lines: int = 1) -> str:
@@ -49,9 +47,6 @@ def name_of(board: chess.Board, times: int, lines: int = 1) -> str:
     last = board.move_stack[-board.halfmove_clock :] if board.halfmove_clock else []
     size = f"{times}x{lines}" if lines > 1 else str(times)
     return " ".join([board.shredder_fen(en_passant="fen"), size, *map(str, last)])
-
-
-Ask: TypeAlias = Callable[["Analysis", Unsearched], None]  # adds to an analysis what it lacks
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ class Analysis:
     looks: dict[str, Evaluation] = field(default_factory=dict)  # deeper ones, by `name_of`
     verdicts: dict[str, int | None] = field(default_factory=dict)  # of endgame tables
     has_tables: bool = False
-    ask: Ask | None = field(default=None, repr=False, compare=False)
+    source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
     def first(self) -> int:
@@ -89,7 +84,7 @@ class Analysis:
             return None
         name = name_of(board, times, lines)
         if name not in self.looks:
-            self._miss(board, times, lines)
+            self.looks[name] = self._source_of(name).look(board, times, lines)
         return self.looks[name]
 
     def outcome(self, board: chess.Board) -> int | None:
@@ -100,14 +95,14 @@ class Analysis:
             return None
         name = name_of(board, 0)
         if name not in self.verdicts:
-            self._miss(board, 0)
+            self.verdicts[name] = self._source_of(name).outcome(board)
         return self.verdicts[name]
 
-    def _miss(self, board: chess.Board, times: int, lines: int = 1) -> None:
-        missing = Unsearched(board.copy(stack=board.halfmove_clock), times, lines)
-        if self.ask is None:
-            raise missing
-        self.ask(self, missing)
+    def _source_of(self, name: str) -> Source:
+        """Who makes the search of a name."""
+        if self.source is None:
+            raise UnsearchedError(name)
+        return self.source
 
     def lines(
         self, board: chess.Board, times: int = 1, apart: float = AS_GOOD

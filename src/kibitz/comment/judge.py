@@ -147,7 +147,7 @@ def tried(had: Evaluation, then: Evaluation) -> Evaluation:
     return replace(had, line=line, then=then)
 
 
-def beside(had: Evaluation, earlier: Evaluation) -> Evaluation:
+def with_second(had: Evaluation, earlier: Evaluation) -> Evaluation:
     """A view of one line, with the second best one of an earlier view that has the same best."""
     if had.other is not None or had.line[:1] != earlier.line[:1]:
         return had
