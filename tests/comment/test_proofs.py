@@ -25,7 +25,8 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, captured_by, exposure
 from kibitz.comment.judge import Evaluation, Label
-from kibitz.comment.select.rank import LEVELS, Level, Memory, is_confirmed, kind_of, reasons
+from kibitz.comment.select.rank import LEVELS, Level, Memory, is_confirmed, kind_of
+from kibitz.comment.select.reasons import reasons
 from kibitz.comment.select.selection import select
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score

@@ -42,14 +42,8 @@ from kibitz.comment.select.criticism import _is_chaff as is_chaff
 from kibitz.comment.select.criticism import too_little, wins_more
 from kibitz.comment.select.further import intended, intends, later_in_line, met, with_threat
 from kibitz.comment.select.kinds import brief, is_declined, pays
-from kibitz.comment.select.rank import (
-    Memory,
-    as_sure,
-    is_confirmed,
-    kind_of,
-    plain_threats,
-    ranked,
-)
+from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
+from kibitz.comment.select.reasons import as_sure, plain_threats
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.comment.words.slots import claim_key, claim_slots
 from kibitz.comment.words.speaker import Speaker

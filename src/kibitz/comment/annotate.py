@@ -41,7 +41,8 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, book_ends, family_in, opening_in, without_book
-from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of, reasons
+from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of
+from kibitz.comment.select.reasons import reasons
 from kibitz.comment.select.selection import Selection, Tone, select
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import ENGLISH, Code, language_of

@@ -71,15 +71,8 @@ from kibitz.comment.select.kinds import (
     leaves,
     parries,
 )
-from kibitz.comment.select.rank import (
-    Level,
-    gain_of,
-    is_confirmed,
-    is_gain,
-    is_unnamed,
-    kind_of,
-    reasons,
-)
+from kibitz.comment.select.rank import Level, is_confirmed, is_unnamed, kind_of
+from kibitz.comment.select.reasons import gain_of, is_gain, reasons
 
 # The criticism, and of what it says what is of the better move, and of the refutation.
 Criticism: TypeAlias = tuple[tuple[Claim, ...], tuple[Claim, ...], tuple[Claim, ...]]

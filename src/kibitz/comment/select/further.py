@@ -49,15 +49,8 @@ from kibitz.comment.select.kinds import (
     is_strong,
     pays,
 )
-from kibitz.comment.select.rank import (
-    Level,
-    is_confirmed,
-    is_lasting,
-    kind_of,
-    plain_threats,
-    proved_of,
-    reasons,
-)
+from kibitz.comment.select.rank import Level, is_confirmed, is_lasting, kind_of, proved_of
+from kibitz.comment.select.reasons import plain_threats, reasons
 
 ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
 import chess
 
@@ -14,7 +14,7 @@ from kibitz.comment.claims import aftermath, cover, grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step, Weights, worth_of
+from kibitz.comment.claims.claim import Claim, Step, Weights
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.ideas import (
@@ -351,7 +351,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
         plain = direct and level != "beginner" and _is_heeded(scene, claim.target)
-        plain = plain or (claim.target is not None and _faces(claim.target, claim.step, scene))
+        plain = plain or (claim.target is not None and faces(claim.target, claim.step, scene))
         return not plain and not (exposed and scene.captured)
     if isinstance(claim, merit.Parries):
         runs = claim.target is not None and claim.target.square == scene.move.from_square
@@ -359,7 +359,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     return True
 
 
-def _faces(target: Unit, takes: Step, scene: Scene) -> bool:
+def faces(target: Unit, takes: Step, scene: Scene) -> bool:
     """Whether a piece of the same kind as the one that would take it may take that as well."""
     board, by = scene.after, takes.move.from_square
     return target.kind == board.piece_type_at(by) and by in board.attacks(target.square)
@@ -382,25 +382,6 @@ def _is_urgent(claim: Claim, scene: Scene) -> bool:
     """Whether something lasting matters at once: a pawn near its goal, or a king laid bare."""
     bares = isinstance(claim, changed.OpensKing) and claim.white != scene.mover
     return bares or isinstance(claim, (changed.LosesCastling, changed.PassedPawnAdvances))
-
-
-def is_a_reason(claim: Claim, scene: Scene) -> bool:
-    """Whether a claim says why a move is good."""
-    match claim:
-        case changed.IsolatedPawn(pawn):
-            return pawn.white != scene.mover
-        case changed.DoubledPawns(white) | changed.OpensKing(white):
-            return white != scene.mover
-        case changed.BishopPair(white):
-            return white == scene.mover
-        case merit.OnlyMove() | changed.LosesCastling() | changed.OppositeCastling():
-            return False
-        case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
-            return False
-        case Feature(white=white):
-            weights = FEATURE_WEIGHTS[claim.name]
-            return white != scene.mover if weights.drawback else weights.reason
-    return True
 
 
 def worth_saying(
@@ -437,64 +418,3 @@ def proved_of(scene: Scene) -> list[Claim]:
         ]
     proved: list[Claim] = scene.memo["proved"]
     return proved
-
-
-def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -> list[Claim]:
-    """What a move that was not made is good for; `more` is what it leads to."""
-    if scene.after.is_checkmate():
-        return [
-            claim for claim in worth_saying(scene, Memory(), level, 1) if is_a_reason(claim, scene)
-        ]
-    for soft in (False, True):
-        claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
-        if chosen := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
-            return [as_sure(claim, scene) for claim in chosen]
-    return plain_threats(scene)[:most]
-
-
-Gain: TypeAlias = outcomes.ComesOut | aftermath.PicksUp
-
-
-def is_gain(claim: Claim) -> TypeGuard[Gain]:
-    """Whether a claim is of what a later move of a line wins, and not only wins back."""
-    match claim:
-        case outcomes.ComesOut(back=False, line=line) | aftermath.PicksUp(line=line):
-            return bool(line)
-    return False
-
-
-def gain_of(claim: Gain) -> int:
-    """Centipawns that a gain is worth, at least where it is not named."""
-    if isinstance(claim, aftermath.PicksUp):
-        return worth_of((claim.target.kind,), claim.lost)
-    pawns = outcomes.LEAST_UNNAMED * CENTIPAWNS[chess.PAWN]
-    return worth_of(claim.won, claim.lost) if claim.won else pawns
-
-
-def as_sure(claim: Claim, scene: Scene) -> Claim:
-    """A gain of a line that the search of material does not prove, of the main line alone.
-
-    Of more than two pawns it has to prove all but one and a half.
-    """
-    if not is_gain(claim):
-        return claim
-    forced, worth = force.gain(scene.before, scene.move), gain_of(claim)
-    slack = outcomes.SPARE if worth <= 2 * CENTIPAWNS[chess.PAWN] else 2 * force.LEAST
-    sure = forced is not None and forced >= worth - slack
-    return claim if sure else replace(claim, main=True)
-
-
-def plain_threats(scene: Scene) -> list[Claim]:
-    """Threats to a piece that is heeded at once, which is little to say and more than nothing."""
-    threats = (claim for claim in proved_of(scene) if isinstance(claim, merit.Threatens))
-    return [
-        claim
-        for claim in threats
-        if claim.target is not None
-        and claim.step.move.from_square == scene.landed
-        and scene.captured is None
-        and (scene.reply is None or scene.reply.to_square != scene.landed)
-        and not _faces(claim.target, claim.step, scene)
-        and threatened(claim, scene) >= LEAST_THREAT
-        and is_confirmed(claim, scene)
-    ]

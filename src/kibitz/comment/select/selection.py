@@ -21,17 +21,8 @@ from kibitz.comment.select.contrast import answer_works_too, consequences
 from kibitz.comment.select.criticism import criticised
 from kibitz.comment.select.further import intends
 from kibitz.comment.select.kinds import GAINS, SOLID
-from kibitz.comment.select.rank import (
-    ALONE,
-    Level,
-    Memory,
-    is_a_reason,
-    kind_of,
-    plain_threats,
-    reasons,
-    weight_of,
-    worth_saying,
-)
+from kibitz.comment.select.rank import ALONE, Level, Memory, kind_of, weight_of, worth_saying
+from kibitz.comment.select.reasons import is_a_reason, plain_threats, reasons
 
 
 class Selection(NamedTuple):
