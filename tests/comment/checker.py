@@ -192,7 +192,8 @@ def pair(board: chess.Board, white: bool) -> bool:
     return len(shades) == 2
 
 
-THREATENED = re.compile(rf"threat(?:ens)? ({MOVE}), and that(?: (.*)|$)")  # what a threat does
+# What a threat does.
+THREATENED = re.compile(rf"(?:threat(?:ens)?|prepares) ({MOVE}), and that(?: (.*)|$)")
 
 
 def threatened(at: At, text: str) -> tuple[At, str] | None:

@@ -1325,6 +1325,13 @@ def test_a_claim_is_proved_of_its_move_and_of_no_other(
     assert [look_alike.before.fen() for look_alike in false if claim.proved(look_alike)] == []
 
 
+def test_a_perpetual_check_after_a_quiet_move_is_of_the_main_line_too() -> None:
+    fen = "1Q1rk2r/5ppp/p2Bp3/1p1p4/8/2q5/3N1PPP/5RK1 w k - 2 27"
+    made = scene(fen, "Qb6 Qxd2 Qc6+ Rd7 Qc8+ Rd8 Qc6+")
+    assert [claim.how for claim in outlook.drawn(made)] == ["check", "main"]
+    assert not outlook.drawn(scene(fen, "Qb6 Qxd2 Qc6+ Rd7 Bf4 Qxf4"))
+
+
 @pytest.mark.parametrize(
     ("line", "how"),
     [

@@ -8,7 +8,7 @@ from dataclasses import replace
 import chess
 import pytest
 
-from kibitz.comment.analysis import Analysis
+from kibitz.comment.analysis import LONGEST_LOOK, Analysis
 from kibitz.comment.claims import aftermath, grades, outcomes, outlook, positional
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
@@ -20,7 +20,6 @@ from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
 from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (
-    answer_works_too,
     as_good,
     as_good_reply,
     ends_apart,
@@ -40,11 +39,18 @@ from kibitz.comment.select.contrast import (
 )
 from kibitz.comment.select.criticism import _is_chaff as is_chaff
 from kibitz.comment.select.criticism import too_little, wins_more
-from kibitz.comment.select.further import intended, intends, later_in_line, met, with_threat
+from kibitz.comment.select.further import (
+    how_it_wins,
+    intended,
+    intends,
+    later_in_line,
+    met,
+    with_threat,
+)
 from kibitz.comment.select.kinds import brief, is_declined, pays
 from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
 from kibitz.comment.select.reasons import as_sure, plain_threats
-from kibitz.comment.select.selection import Selection, Tone, select
+from kibitz.comment.select.selection import Selection, Tone, answer_works_too, select
 from kibitz.comment.words.slots import claim_key, claim_slots
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
@@ -68,6 +74,15 @@ def always(value: float) -> Analysis:
 def after(board: chess.Board, *moves: str) -> Analysis:
     """Looks that expect some moves in a position, and nothing elsewhere."""
     return seen_by(lambda there, _times: seen(-0.5, *(moves if there.fen() == board.fen() else ())))
+
+
+def along(fen: str, line: str, value: float) -> Analysis:
+    """Looks that expect the rest of a line, and see its value for White everywhere."""
+    moves, expected, board = ucis(fen, line), dict[str, list[str]](), chess.Board(fen)
+    for at, move in enumerate(moves):
+        board.push_uci(move)
+        expected[board.fen()] = moves[at + 1 :]
+    return seen_by(lambda at, _: seen(value if at.turn else -value, *expected.get(at.fen(), ())))
 
 
 def kinds(claims: tuple[Claim, ...]) -> list[str]:
@@ -713,6 +728,9 @@ def test_a_pawn_that_is_attacked_and_not_taken_explains_nothing(line: str, spent
     assert is_spent(hit, made) is spent
     assert is_spent(outlook.Intends(step("b5d5"), ()), made) is spent  # if the other side passes
     assert not is_spent(outlook.Intends(step("b5b7"), ()), made)  # nothing is taken
+    wins = (merit.Wins((chess.PAWN,), ()), merit.Wins((chess.KNIGHT,), ()))
+    gains = [is_spent(outlook.Intends(step("b5d5"), (claim,)), made) for claim in wins]
+    assert gains == [spent, False]  # where taking the pawn wins more, it is no matter of the pawn
 
 
 @pytest.mark.parametrize(
@@ -931,21 +949,20 @@ def test_an_answer_that_attacks_as_well_after_the_better_move_is_no_reason(
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "cost", "said"),
     [
-        ("Be6 Bxe6 fxe6 d3 Nh6 Nf3 Nf5", ["Doubles"]),
-        ("Be6 Bxe6 fxe6 f5 exf5 d3 Nh6", []),  # not for long
+        ("Be6 Bxe6 fxe6 d3 Nh6 Nf3 Nf5", 0.25, ["Doubles"]),
+        ("Be6 Bxe6 fxe6 d3 Nh6 Nf3 Nf5", 0.5, []),  # which they are not worth
+        ("Be6 Bxe6 fxe6 f5 exf5 d3 Nh6", 0.25, []),  # not for long
     ],
 )
-def test_doubled_pawns_are_named_where_nothing_else_is(line: str, said: list[str]) -> None:
+def test_doubled_pawns_are_named_where_nothing_else_is(
+    line: str, cost: float, said: list[str]
+) -> None:
     fen = "r1bqkbnr/pp2pppp/2n5/2p1P3/2Bp1P2/P7/1PPP2PP/RNBQK1NR b KQkq - 0 5"
-    moves, expected, board = ucis(fen, line), dict[str, list[str]](), chess.Board(fen)
-    for at, move in enumerate(moves):
-        board.push_uci(move)
-        expected[board.fen()] = moves[at + 1 :]
-    had, has = seen(0.08, "g8h6", "g1f3", "a7a6"), seen(0.4, *moves[1:])
-    looks = seen_by(lambda at, _: seen(0.4 if at.turn else -0.4, *expected.get(at.fen(), ())))
-    told = chosen(fen, line, had, has, looks)
+    value = cost - 0.08
+    had, has = seen(0.08, "g8h6", "g1f3", "a7a6"), seen(value, *ucis(fen, line)[1:])
+    told = chosen(fen, line, had, has, along(fen, line, value))
     causes = [claim for claim in told.claims if isinstance(claim, fault.Allows)]
     assert [kind for claim in causes for kind in kinds(claim.why)] == said
 
@@ -1093,3 +1110,59 @@ def test_a_move_alone_holds_where_the_longest_look_sees_another_hold() -> None:
     looks = seen_by(lambda _, times: replace(had, second=0.0) if times > 1 else had)
     assert grades.OnlyGood(0).proved(replace(made, analysis=seen_by(lambda *_: had)))
     assert not grades.OnlyGood(0).proved(replace(made, analysis=looks))
+
+
+FORK_LATER = "7k/6pp/8/r3r3/8/4N3/8/6K1 w - - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("Kf2 h6 Nc4 Rac5 Nxe5 Rxe5", (2, ["Fork"])),
+        ("Kf2 h6 Nf5 Rxf5+ Ke3 Rfe5+", (0, [])),  # which is taken
+    ],
+)
+def test_how_it_wins_is_told_by_a_later_move(line: str, how: tuple[int, list[str]]) -> None:
+    made = replace(scene(FORK_LATER, line), analysis=along(FORK_LATER, line, 0.8))
+    plies, why = how_it_wins(made, "club")
+    assert (plies, kinds(why)) == how
+
+
+@pytest.mark.parametrize(("lost", "said"), [((), ["ComesOut"]), ((chess.BISHOP,), ["Wins"])])
+def test_a_capture_that_is_retaken_shows_how_it_wins(
+    lost: tuple[int, ...], said: list[str]
+) -> None:
+    """The exchange names what was given for it; a rook that is taken back is not won by that."""
+    fen = "2r3k1/2rb4/1p2pP2/pP1pPpNp/P2Nn2P/4K3/6P1/R1R5 w - - 13 33"
+    made = scene(fen, "Rxc7 Rxc7 f7+ Kf8 Ndxe6+ Bxe6 Nxe6+ Kxf7 Nxc7")
+    wins = merit.Wins((chess.ROOK,), lost)
+    line = "33...Rxc7 34.f7+ Kf8 35.Ndxe6+ Bxe6 36.Nxe6+ Kxf7 37.Nxc7"
+    comes = outcomes.ComesOut((chess.ROOK,), lost, line)
+    made.memo.update({wins: True, comes: True})
+    assert kinds(tuple(ranked(made, [wins, comes], Memory(), "club"))) == said
+
+
+def test_to_prepare_a_threat_of_mate_is_told_apart_from_a_threat() -> None:
+    made = scene("6k1/8/8/8/8/8/8/1R4K1 w - - 0 1", "Kf2 Kf7")
+    mate, gain = merit.Threatens(step("b1b8"), None), merit.Wins((chess.ROOK,), ())
+    keys = [claim_key(outlook.Intends(step("b1b7"), (why,)), made) for why in (mate, gain)]
+    assert keys == ["Intends.mate", "Intends"]
+
+
+@pytest.mark.parametrize(("longest", "holds"), [(-0.5, True), (0.1, False)])
+def test_the_longest_look_decides_whether_an_answer_is_good(longest: float, holds: bool) -> None:
+    looks = seen_by(lambda _, times: seen(longest if times == LONGEST_LOOK else 0.0))
+    fen = "2r3k1/pp3ppp/2n2n2/5N2/2Pp1Q2/7P/qB2RPP1/6K1 b - - 1 23"
+    made = scene(fen, "Qxc4 Qg5 Nh5 Qxh5", seen(0.0, "g8h8"), seen(0.57, "f4g5"))
+    assert outlook.answer_holds(replace(made, analysis=looks)) is holds
+
+
+def test_a_pawn_that_is_taken_much_later_in_the_other_line_is_missed() -> None:
+    fen = "r2q1rk1/4bppp/npp2n2/pN1p1b2/3P1B2/P3PN2/1P2BPPP/2RQ1RK1 w - - 0 15"
+    late = "Nc3 b5 Ne5 Nb8 Bd3 Bxd3 Qxd3 Re8 Ne2 b4 Nxc6 Nxc6 Rxc6"
+    soon = "h3 Ne4 Rxc6 Nb8 Rc1 Na6"
+    for line, missed in ((late, True), (soon, False)):
+        had, has = seen(0.5, "c1c6", "f6e4", "c6c1"), seen(-0.2, *ucis(fen, line)[1:])
+        made = scene(fen, line, had, has)
+        picks = aftermath.PicksUp(unit("pc6"))
+        assert is_missed(picks, made) is missed

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK
+from kibitz.comment.analysis import AMISS, AS_GOOD, LAST_LOOK, LONGEST_LOOK
 from kibitz.comment.claims.claim import (
     Claim,
     Step,
@@ -55,11 +55,12 @@ def answer_line(scene: Scene) -> str:
 
 
 def answer_holds(scene: Scene) -> bool:
-    """Whether a deeper look after the reply to a move, or a long one, agrees that it is good."""
+    """Whether a deeper look after the reply to a move, or a longer one, agrees that it is good."""
     if scene.has is None:
         return True
     # The first one mostly agrees.
-    looks = (scene.analysis.deeper(scene.other.after, times) for times in (1, LAST_LOOK))
+    times = (1, LAST_LOOK, LONGEST_LOOK)
+    looks = (scene.analysis.deeper(scene.other.after, each) for each in times)
     return any(look is None or look.value + scene.has.value < AMISS for look in looks)
 
 
@@ -120,7 +121,8 @@ def drawn(scene: Scene) -> list[Draws]:
         if number >= 2 * PERPETUAL and _repeats(boards):
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
-                return [Draws("check", line)]
+                # After a quiet move the other side need not let it happen.
+                return [Draws("check", line), *([] if checks[0] else _perpetual(scene))]
             forced = all(map(_hits, boards[1::2]))
             return [Draws("repetition", line)] if forced else _perpetual(scene)
     return _perpetual(scene)

@@ -43,6 +43,7 @@ from kibitz.comment.select.kinds import (
     is_of_one_pawn,
     is_strong,
     leaves,
+    threatens_mate,
 )
 from kibitz.comment.select.rank import kind_of
 
@@ -76,7 +77,7 @@ def is_incidental(claim: Claim, other: Scene | None) -> bool:
     """Whether a move does something slight that another as good one does not do."""
     slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
     slight = slight or isinstance(claim, outlook.Intends)
-    slight = slight and not (isinstance(claim, merit.Threatens) and claim.target is None)  # mate
+    slight = slight and not threatens_mate(claim)
     return slight and other is not None and not claim.proved(other)
 
 
@@ -108,8 +109,12 @@ def ends_apart(line: Scene, other: Scene) -> bool:
 
 def is_ahead_soon(line: Scene, other: Scene) -> bool:
     """Whether two moves later the side whose moves these are has more in the first line."""
-    soon = [scene.course_boards[: SOON + 1][-1] for scene in (line, other)]
-    return balance(soon[0], line.mover) > balance(soon[1], line.mover)
+    return _soon(line, line.mover) > _soon(other, line.mover)
+
+
+def _soon(line: Scene, white: bool) -> int:
+    """The material two moves later."""
+    return balance(line.course_boards[: SOON + 1][-1], white)
 
 
 def _takes(scene: Scene, target: Unit) -> bool:
@@ -333,7 +338,8 @@ def is_missed(claim: Claim, scene: Scene) -> bool:
         return False
     match claim:
         case aftermath.PicksUp():
-            return not _takes(scene, claim.target)
+            later = not claim.line and is_ahead_soon(scene.instead, scene)
+            return later or not _takes(scene, claim.target)
         case aftermath.Takes(target) if scene.captured and scene.captured.worth >= target.worth:
             return False  # as much is taken by the move made
         case aftermath.Takes(target):
@@ -385,6 +391,8 @@ def is_spent(claim: Claim, line: Scene) -> bool:
         return not any(_takes(line, target) or _hangs(line, target) for target in claim.pieces)
     if _hits_back(claim, line):
         return True
+    if isinstance(claim, outlook.Intends) and not all(map(is_of_one_pawn, claim.why)):
+        return False  # to take the pawn wins more
     aim = _aim_of(claim, line)
     return aim is not None and aim.kind == chess.PAWN and not _wins(line, aim)
 
@@ -454,14 +462,6 @@ def is_too_small(claim: Claim, scene: Scene) -> bool:
     return is_of_one_pawn(claim) or is_of_a_pawn(claim) or passed_pawn
 
 
-def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
-    """Whether the answer to the next best move does the same after the one that was made."""
-    if other.reply is None or other.reply not in scene.after.legal_moves:
-        return False
-    same = Scene(scene.after, other.reply, (), scene.analysis, scene.move)
-    return is_there_too(why[0], [same])
-
-
 def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
     """What a move of a line takes, the answer does not make up for, and is not taken anyway.
 
@@ -481,8 +481,7 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         takes = [claim for claim in takes if claim.target != scene.captured]
         gains = not scene.reply or ends_apart(line, _refuted(scene))
     else:
-        soon = line.course_boards[: SOON + 1][-1]
-        gains = balance(soon, line.mover) > balance(scene.before, line.mover)
+        gains = _soon(line, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
 
 

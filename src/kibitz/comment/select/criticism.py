@@ -44,6 +44,7 @@ from kibitz.comment.select.contrast import (
     wins_by,
 )
 from kibitz.comment.select.further import (
+    how_it_wins,
     intended,
     later_in_line,
     met,
@@ -139,11 +140,27 @@ def _told(
         causes, lines = found or (causes, lines)
     elif not solid and all(map(is_by_product, reply or better)):
         causes, lines = tangible(scene, causes, lines, level)
+    causes, lines = _named(scene, causes, lines, level)
     told = any(explains(cause) and not _is_bare(cause) for cause in causes[:1])
     if not (solid or opens) and mark_of(scene) is not Label.INACCURACY:
         kind = fault.Better if told else Claim
         causes, lines = on_the_board(scene, causes, lines, level, kind)
     return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
+
+
+def _named(
+    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
+) -> tuple[list[Claim], list[Claim]]:
+    """Causes and alternatives with the motif that wins, where only "wins material" was known."""
+    match causes[:1]:
+        case [fault.Allows(why=(_, *_) as why) as allows] if all(map(is_unnamed, why)):
+            plies, how = how_it_wins(scene.other, level)
+            causes = [fault.Allows(allows.reply, how, plies) if how else allows, *causes[1:]]
+    match lines:
+        case [fault.Better(why=(_, *_) as why) as best] if all(map(is_unnamed, why)):
+            plies, how = how_it_wins(scene.instead, level)
+            lines = [fault.Better(best.step, how, plies) if how else best]
+    return causes, lines
 
 
 def _its_own(line: Claim, scene: Scene) -> Claim:

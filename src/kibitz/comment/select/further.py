@@ -34,6 +34,7 @@ from kibitz.comment.select.contrast import (
     moves_of,
     same_reply,
     taken,
+    takes_later,
     was_threatened,
 )
 from kibitz.comment.select.kinds import (
@@ -48,6 +49,7 @@ from kibitz.comment.select.kinds import (
     is_of_one_pawn,
     is_strong,
     pays,
+    threatens_mate,
 )
 from kibitz.comment.select.rank import Level, is_confirmed, is_lasting, kind_of, proved_of
 from kibitz.comment.select.reasons import plain_threats, reasons
@@ -55,7 +57,7 @@ from kibitz.comment.select.reasons import plain_threats, reasons
 ATTACKS = (*FORCING, "strikes")
 ANSWERS = (fault.Allows, fault.Overlooks)
 # What the second move of a line may do as a reason, though its first answer is not forced.
-AT_HAND = ("attacks_two", "ThreatensMate", "escorts", "Seventh")
+AT_HAND = ("attacks_two", "ThreatensMate", "escorts", "Seventh", "Undermines", "Pins")
 
 
 def intends(scene: Scene, level: Level) -> list[Claim]:
@@ -67,7 +69,8 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
     if idea is None:
         return []
     gains = [*consequences(idea)]
-    why = [claim for claim in reasons(idea, level, 2, gains) if pays(claim)]
+    found = reasons(idea, level, 2, gains)
+    why = [*filter(pays, found)] or [*filter(threatens_mate, found)]
     why = [claim for claim in why if not (is_of_one_pawn(claim) and vars(claim).get("main"))]
     if idea.captured is not None and idea.captured.kind != chess.PAWN:
         loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
@@ -85,7 +88,7 @@ def intended(
     scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
 ) -> tuple[list[Claim], list[Claim]] | None:
     """What the refutation threatens to do next, or the better move, as nothing else explains."""
-    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    best, found = next((line for line in lines if isinstance(line, fault.Better)), None), False
     if causes and isinstance(causes[0], ANSWERS):
         why = tuple(intends(scene.other, level))
         theirs = [] if best is None else same_reply(scene)
@@ -94,7 +97,9 @@ def intended(
         idle = bool(why) and (is_there_too(why[0], theirs) or is_spent(why[0], scene.other))
         idle = idle or (bool(why) and was_threatened(why[0], scene))
         if why and not idle and allows.proved(scene):
-            return [allows, *causes[1:]], lines
+            causes, found = [allows, *causes[1:]], True
+            if not all(kind_of(claim) in HITS for claim in why):
+                return causes, lines
     took = scene.instead.captured if best is not None else None
     plain = took is None or took.kind == chess.PAWN  # else what it takes says more
     if best is not None and plain and all(kind_of(claim) in HITS for claim in best.why):
@@ -105,7 +110,7 @@ def intended(
         )
         if better.why and not shared and better.proved(scene):
             return causes, [better]
-    return None
+    return (causes, lines) if found else None
 
 
 def later_in_line(
@@ -147,6 +152,15 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             plain = strikes or (number == 1 and (motif or kind_of(claim) in AT_HAND))
             sure = plain or is_forced(line, 2 * number)
             if new and apart and sure and _is_best(scene):
+                return 2 * number, (claim,)
+    return 0, ()
+
+
+def how_it_wins(line: Scene, level: Level) -> tuple[int, tuple[Claim, ...]]:
+    """The motif by which a later move of a line wins, and the plies until then."""
+    for number, scene in enumerate(moves_of(line)):
+        for claim in reasons(scene, level, 3) if number else ():
+            if isinstance(claim, MUST_PAY) and _is_best(scene):
                 return 2 * number, (claim,)
     return 0, ()
 
@@ -193,7 +207,10 @@ def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim
 def _back(scene: Scene) -> tuple[Claim, ...]:
     """That the better move takes a piece back, as the one made does not."""
     took = scene.instead.captured
-    if scene.takes_back or took is None or took.kind == chess.PAWN or is_new_trade(scene):
+    if took is None or took.kind == chess.PAWN:
+        return ()
+    later = takes_later(scene) and mark_of(scene) is not Label.BLUNDER
+    if scene.takes_back or later or is_new_trade(scene):
         return ()
     claims = consequences(scene.instead)
     return tuple(claim for claim in claims if isinstance(claim, outcomes.TakesBack))[:1]
@@ -266,10 +283,17 @@ def _found_on_the_board(
         why = taken(later, scene) or _hits(later, level, [])
         if why and not (is_of_a_pawn(why[0]) or is_shared(why[0], scene)):
             yield fault.Better(best.step, why, 2)
-    if answer and (why := tuple(c for c in _doubled(scene.other) if is_the_cost(c, scene))):
-        yield fault.Allows(answer.reply, why[:1])
-    if why := tuple(claim for claim in _doubled(scene.instead) if is_missed(claim, scene)):
-        yield fault.Better(best.step, why[:1])
+    if mark_of(scene) is not Label.BLUNDER:  # which doubled pawns do not explain
+        if answer and (why := tuple(c for c in _doubled(scene.other) if is_the_cost(c, scene))):
+            yield fault.Allows(answer.reply, why[:1])
+        if why := tuple(claim for claim in _doubled(scene.instead) if is_missed(claim, scene)):
+            yield fault.Better(best.step, why[:1])
+    if answer and (why := _hits(scene.other, level, theirs, met=True)):
+        yield fault.Allows(answer.reply, why)
+    if answer and scene.other.captured and (hit := hit_next(scene.other, theirs)):
+        yield fault.Allows(answer.reply, (*hit,))
+    if (why := _hits(scene.instead, level, [], met=True)) and not is_shared(why[0], scene):
+        yield fault.Better(best.step, why)
 
 
 def _square_taken(scene: Scene) -> tuple[Claim, ...]:
@@ -286,12 +310,15 @@ def _doubled(line: Scene) -> list[aftermath.Doubles]:
     return [claim for claim in aftermath.doubled(line) if is_confirmed(claim, line)]
 
 
-def _hits(scene: Scene, level: Level, others: Sequence[Scene]) -> tuple[Claim, ...]:
-    """What a move attacks, and others do not."""
-    found = [claim for claim in reasons(scene, level, 3) if kind_of(claim) in ATTACKS]
-    found = found or plain_threats(scene)
-    new = (claim for claim in found if not (is_there_too(claim, others) or is_spent(claim, scene)))
-    return (*new,)[:1]
+def _hits(
+    scene: Scene, level: Level, others: Sequence[Scene], met: bool = False
+) -> tuple[Claim, ...]:
+    """What a move attacks, and others do not, though it may be guarded; or what is `met`, too."""
+    kinds = ("attacks_two", "outnumbers") if met else ATTACKS
+    found = [claim for claim in reasons(scene, level, 3) if kind_of(claim) in kinds]
+    found = found or ([] if met else plain_threats(scene))
+    new = (claim for claim in found if not is_there_too(claim, others))
+    return tuple(claim for claim in new if met or not is_spent(claim, scene))[:1]
 
 
 def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:

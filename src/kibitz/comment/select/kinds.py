@@ -107,6 +107,11 @@ def is_strong(claim: Claim) -> bool:
     return (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
 
 
+def threatens_mate(claim: Claim) -> bool:
+    """Whether a claim is of a threat to mate at once."""
+    return isinstance(claim, merit.Threatens) and claim.target is None
+
+
 def pays(claim: Claim) -> bool:
     """Whether a move that does this gains something; not by a pawn whose guard it lures away."""
     target = claim.target if isinstance(claim, tactic.Deflects) else None

@@ -236,6 +236,9 @@ def _as_it_comes(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
         for claim in claims
         if not (isinstance(claim, merit.Wins) and claim.won and (claim.won, claim.lost) != end)
     ]
+    if comes.line and scene.captured and scene.reply and scene.reply.to_square == scene.landed:
+        # Retaken, so that the line has to be shown.
+        claims = [c for c in claims if not (isinstance(c, merit.Wins) and c.won and not c.lost)]
     picks = (claim for claim in claims if isinstance(claim, aftermath.PicksUp))
     at_once = any(end == ((claim.target.kind,), ()) and not claim.line for claim in picks)
     return [claim for claim in claims if claim != comes] if at_once else claims

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kibitz.comment import force
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outlook
+from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, step
@@ -17,7 +17,7 @@ from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import DECIDED, Label, standing
-from kibitz.comment.select.contrast import answer_works_too, consequences
+from kibitz.comment.select.contrast import consequences, is_there_too
 from kibitz.comment.select.criticism import criticised
 from kibitz.comment.select.further import intends
 from kibitz.comment.select.kinds import GAINS, SOLID
@@ -146,6 +146,14 @@ def _keeps(scene: Scene) -> list[Claim]:
     return only[:1]
 
 
+def answer_works_too(scene: Scene, other: Scene, why: Sequence[Claim]) -> bool:
+    """Whether the answer to the next best move does the same after the one that was made."""
+    if other.reply is None or other.reply not in scene.after.legal_moves:
+        return False
+    same = Scene(scene.after, other.reply, (), scene.analysis, scene.move)
+    return is_there_too(why[0], [same])
+
+
 def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
     """Keep in mind what was said of a move, and of the reply to it."""
     _remember(memory, scene, chosen.claims)
@@ -172,7 +180,7 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
         memory.kinds[kind_of(claim)] += 1
         if isinstance(claim, Feature):
             memory.once.add(f"{claim.name}.{claim.white}")
-        if isinstance(claim, (*GAINS, tactic.Fork)):
+        if isinstance(claim, (*GAINS, tactic.Fork, outcomes.ComesOut)):
             memory.won_at[scene.mover] = scene.before.ply()
 
 

@@ -16,6 +16,7 @@ from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
+from kibitz.comment.select.kinds import threatens_mate
 from kibitz.comment.select.rank import kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
@@ -96,8 +97,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += _why_threatened(scene, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
-        case outlook.Meets():
-            name += ".mate" if claim.mate else ".off" if _takes_what_comes(claim, scene) else ""
+        case outlook.Intends() | outlook.Meets():
+            name += _next_key(claim, scene)
         case outlook.BeatsNext():
             name += f".{claim.then}"
         case fault.Keeps(int(has)) | outlook.Leaves(int(has)) | grades.OnlyGood(int(has)):
@@ -122,6 +123,13 @@ def _change_key(claim: Claim, scene: Scene) -> str:
         case changed.Seventh() if not scene.mover:
             return ".black"
     return ""
+
+
+def _next_key(claim: outlook.Intends | outlook.Meets, scene: Scene) -> str:
+    """What is added to the key of what comes next: a mate is threatened, a piece is taken off."""
+    if isinstance(claim, outlook.Intends):
+        return ".mate" if any(map(threatens_mate, claim.why)) else ""
+    return ".mate" if claim.mate else ".off" if _takes_what_comes(claim, scene) else ""
 
 
 def _takes_what_comes(claim: outlook.Meets, scene: Scene) -> bool:

@@ -362,6 +362,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "is to be preferred to {step}: {reply} then {why}",
     ),
     "Intends": ("threatens {step}, and that {why}", "has the threat {step}, and that {why}"),
+    "Intends.mate": ("prepares {step}, and that {why}",),
     "BeatsNext.0": ("is better than {step}, after which the game is level",),
     "BeatsNext.-1": ("is better than {step}, after which {mover} is worse",),
     "BeatsNext.-2": ("is better than {step}, which loses",),

@@ -423,6 +423,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "ist {step} vorzuziehen: Darauf folgt {reply}, und das {why}",
     ),
     "Intends": ("droht {step}, und das {why}",),
+    "Intends.mate": ("bereitet {step} vor, und das {why}",),
     "BeatsNext.0": ("ist besser als {step}, wonach die Partie ausgeglichen ist",),
     "BeatsNext.-1": ("ist besser als {step}, wonach {mover} schlechter steht",),
     "BeatsNext.-2": ("ist besser als {step}, was verliert",),
