@@ -13,7 +13,7 @@ from kibitz.comment.claims import aftermath, grades, outcomes, outlook, position
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, is_forced, is_well_met, takes_for_good
+from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
 from kibitz.comment.claims.features import Feature, chases
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
@@ -166,6 +166,17 @@ def test_a_pinned_pawn_does_not_save_what_another_pawn_takes() -> None:
         pin = tactic.UsesPin(unit("pf7"), unit("kg8"), unit("Bc4"), unit("Ng6"))
         assert pin.proved(one)
         assert (pin in ranked(one, [pin], Memory(), "club")) is said
+
+
+def test_a_pinned_pawn_that_shields_both_kings_holds_what_it_attacks() -> None:
+    """Without the pawn on f4 the black king would stand in check with White to move."""
+    fen = "8/3nrkb1/R7/p7/Pr3P1K/4BR2/6P1/8 b - - 0 32"
+    one = scene(fen, "Ne5", has=seen(-0.5))
+    pin = tactic.UsesPin(unit("Pf4"), unit("Kh4"), unit("rb4"), unit("ne5"))
+    assert pin.proved(one)
+    assert emptied(one.after, chess.F4) is None
+    assert emptied(one.after, chess.E3) is not None
+    assert pin in ranked(one, [pin], Memory(), "club")
 
 
 def test_what_a_pawn_takes_as_it_is_promoted_is_picked_up() -> None:

@@ -150,6 +150,13 @@ def passed(board: chess.Board) -> chess.Board | None:
     return played(board, chess.Move.null())
 
 
+def emptied(board: chess.Board, square: int) -> chess.Board | None:
+    """The position without a piece; None if the side to move could take the king then."""
+    there = board.copy(stack=False)
+    there.remove_piece_at(square)
+    return None if there.was_into_check() else there
+
+
 def taken_if_passed(board: chess.Board, take: chess.Move) -> tuple[Unit | None, int]:
     """What a move of the side that is not to move would take now, and the centipawns it wins."""
     idle = passed(board)

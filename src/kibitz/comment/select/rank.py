@@ -14,7 +14,7 @@ from kibitz.comment.claims import aftermath, cover, grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step, Weights
+from kibitz.comment.claims.claim import Claim, Step, Weights, emptied
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.ideas import (
@@ -339,9 +339,9 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):
-        without = scene.after.copy(stack=False)
-        without.remove_piece_at(claim.piece.square)
-        return claim.spared == scene.piece and not loss_on(without, scene.landed)
+        without = emptied(scene.after, claim.piece.square)
+        lost = without is not None and loss_on(without, scene.landed)
+        return claim.spared == scene.piece and not lost
     if isinstance(claim, tactic.Pins):
         is_safe = not is_unsafe(scene.after, claim.by.square)
         held = claim.to.kind == chess.KING or soft or pays_off(claim, scene)
