@@ -435,6 +435,16 @@ def test_a_long_look_that_an_unexpected_answer_refutes_is_corrected_too() -> Non
     assert label(*views[:2]) is Label.BLUNDER
 
 
+@pytest.mark.parametrize(("best", "bad"), [("a2a3", False), ("e2e4", True)])
+def test_the_move_that_a_long_look_expected_is_no_mistake(best: str, bad: bool) -> None:
+    made = chess.Move.from_uci("a2a3")
+    before = view_of(0.68, (chess.Move.from_uci(best),))
+    views = [before, view_of(-0.41, (chess.Move.from_uci("g8f6"),))]
+    analyse._look_back(views, [made], settled={0})
+    assert bool(label(*views)) is bad
+    assert (views[0] == before) is bad
+
+
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:
     source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
     broken = '[Event "?"]\n[Variant "Atomic"]\n\n1. e4 e5 *\n'

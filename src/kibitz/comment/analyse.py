@@ -35,7 +35,7 @@ from kibitz.comment.judge import (
     graded,
     halfway,
     in_hindsight,
-    is_only_move,
+    is_doubtful,
     label,
     tried,
     with_second,
@@ -269,7 +269,7 @@ def evaluations_along(
         views.append(view)
         on_ply()
     doubtful = {
-        ply for ply, move in enumerate(moves) if _is_doubtful(views[ply], views[ply + 1], move)
+        ply for ply, move in enumerate(moves) if is_doubtful(views[ply], views[ply + 1], move)
     }
     _look(views, boards, dict.fromkeys(_with_next(doubtful), effort.doubting), searches)
     _look_back(views, moves)
@@ -416,12 +416,6 @@ class _Review:
         return _weighed([(look, lower)], own)
 
 
-def _is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
-    """Whether a move seems to be bad, the only good one, or much better than was expected."""
-    surprises = in_hindsight(had, has, move) is not had
-    return bool(label(had, has)) or is_only_move(had, move) or surprises
-
-
 def _with_next(plies: set[int]) -> list[int]:
     """Plies, and those after them."""
     return sorted({*plies, *(ply + 1 for ply in plies)})
@@ -490,9 +484,13 @@ def _among_others(
 def _look_back(
     views: list[Evaluation], moves: Sequence[chess.Move], settled: Collection[int] = ()
 ) -> None:
-    """Correct what was seen by what the moves made have led to, from the end to the start."""
+    """Correct what was seen by what the moves made have led to, from the end to the start.
+
+    What is settled stays, but where it would make a mistake of the very move that it expects.
+    """
     for ply in reversed(range(len(moves))):
-        if ply in settled:
+        expected = views[ply].line[:1] == (moves[ply],)
+        if ply in settled and not (expected and label(*views[ply : ply + 2])):
             continue
         views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
         if views[ply].line[:1] == (moves[ply],):

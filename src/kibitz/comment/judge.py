@@ -315,3 +315,9 @@ def is_only_move(before: Evaluation, move: chess.Move) -> bool:
         return False
     decided = before.second >= WON or before.value <= -DECIDED
     return not decided and before.value - before.second >= 0.25
+
+
+def is_doubtful(had: Evaluation, has: Evaluation, move: chess.Move) -> bool:
+    """Whether a move seems to be bad, the only good one, or much better than was expected."""
+    surprises = in_hindsight(had, has, move) is not had
+    return bool(label(had, has)) or is_only_move(had, move) or surprises
