@@ -34,11 +34,10 @@ from kibitz.comment.select.contrast import (
     is_too_small,
     taken,
     takes_later,
-    telling,
     was_threatened,
 )
+from kibitz.comment.select.criticism import _and_main, telling, too_little, wins_more
 from kibitz.comment.select.criticism import _is_chaff as is_chaff
-from kibitz.comment.select.criticism import too_little, wins_more
 from kibitz.comment.select.further import (
     how_it_wins,
     intended,
@@ -1177,3 +1176,23 @@ def test_a_pawn_that_is_taken_much_later_in_the_other_line_is_missed() -> None:
         made = scene(fen, line, had, has)
         picks = aftermath.PicksUp(unit("pc6"))
         assert is_missed(picks, made) is missed
+
+
+@pytest.mark.parametrize(("answer", "spent"), [("Bxc6 Rxc6", True), ("Rab8 Bxb7", False)])
+def test_a_pin_that_the_pinned_piece_shakes_off_is_no_reason(answer: str, spent: bool) -> None:
+    fen = "r4rk1/1b3ppp/8/1B6/8/8/5PPP/2R3K1 w - - 0 1"
+    pin = tactic.Pins(unit("bb7"), unit("ra8"), unit("Bc6"))
+    assert is_spent(pin, scene(fen, f"Bc6 {answer}")) is spent
+
+
+def test_a_mate_by_a_sacrifice_is_said_and_not_what_is_won_on_the_way() -> None:
+    fen = "k1r5/p7/PpN3p1/1Q1N1p2/3P3p/1P3P1P/1Kn1n3/4r3 b - - 2 40"
+    line = "Ncxd4 Qxb6 Rb1+ Kxb1 Nc3+ Nxc3 axb6 Na4"
+    made = scene(fen, line, seen(0.4, "e1b1"), seen(1.0, *ucis(fen, line)[1:]))
+    queen = (unit("Qb6"), (chess.QUEEN,), ())
+    comes = outcomes.ComesOut((chess.ROOK,), (), "41...Rb1+ 42.Kxb1")
+    made.other.memo.update({comes: False, replace(comes, main=True): True})
+    aims: tuple[tuple[Aim, list[str]], ...] = (("mate", ["GivesUp"]), ("interest", ["ComesOut"]))
+    for aim, said in aims:
+        first: list[Claim] = [GivesUp(*queen, aim, moves=5)]
+        assert kinds(tuple(_and_main(first, [comes], made.other, 2))) == said

@@ -15,7 +15,6 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, passed, stands, taken_if_passed
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
     WORTH,
@@ -33,15 +32,12 @@ from kibitz.comment.judge import BETTER, LEAST_OF, Label
 from kibitz.comment.select.kinds import (
     DEFENDS,
     FAINT,
-    FORCING,
     HITS,
     ONE_PAWN,
     SLIGHT,
     is_by_product,
-    is_hard,
     is_of_a_pawn,
     is_of_one_pawn,
-    is_strong,
     leaves,
     threatens_mate,
 )
@@ -389,7 +385,7 @@ def is_spent(claim: Claim, line: Scene) -> bool:
     """
     if isinstance(claim, Feature) and claim.name == "attacks_two":
         return not any(_takes(line, target) or _hangs(line, target) for target in claim.pieces)
-    if _hits_back(claim, line):
+    if _hits_back(claim, line) or _is_shaken_off(claim, line):
         return True
     if isinstance(claim, outlook.Intends) and not all(map(is_of_one_pawn, claim.why)):
         return False  # to take the pawn wins more
@@ -406,6 +402,13 @@ def _hits_back(claim: Claim, line: Scene) -> bool:
     leaves = line.reply.from_square == claim.pieces[0].square
     safe = not is_unsafe(line.other.after, line.reply.to_square)
     return leaves and safe and outlook.is_forcing(line.after, line.reply)
+
+
+def _is_shaken_off(claim: Claim, line: Scene) -> bool:
+    """Whether a piece that is pinned takes the one that pins it."""
+    if not isinstance(claim, tactic.Pins) or line.reply is None:
+        return False
+    return line.reply == chess.Move(claim.piece.square, claim.by.square)
 
 
 def _aim_of(claim: Claim, line: Scene) -> Unit | None:
@@ -483,15 +486,3 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
     else:
         gains = _soon(line, line.mover) > balance(scene.before, line.mover)
     return tuple(takes) if gains else ()
-
-
-def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
-    """The claims that explain a bad move: a plan only where nothing more tangible does."""
-    hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
-    if hard or mark_of(scene) is Label.INACCURACY:
-        return hard
-    if mark_of(scene) is Label.BLUNDER:
-        # No outpost near home is the point of it, and none at all of what costs a piece.
-        cheap = not costs_much(scene, PIECE)
-        return [c for c in claims if kind_of(c) != "Outpost" or (cheap and is_strong(c))]
-    return list(claims)

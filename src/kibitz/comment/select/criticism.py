@@ -19,6 +19,7 @@ from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
+    PIECE,
     as_good,
     as_good_reply,
     comes_too,
@@ -39,7 +40,6 @@ from kibitz.comment.select.contrast import (
     moves_of,
     same_reply,
     takes_later,
-    telling,
     was_threatened,
     wins_by,
 )
@@ -56,6 +56,7 @@ from kibitz.comment.select.kinds import (
     CHASES,
     DEFENDS,
     FAINT,
+    FORCING,
     GAINS,
     HITS,
     PLACES,
@@ -69,6 +70,7 @@ from kibitz.comment.select.kinds import (
     is_by_product,
     is_declined,
     is_hard,
+    is_strong,
     leaves,
     parries,
 )
@@ -248,6 +250,18 @@ def _two_sides(scene: Scene, level: Level) -> tuple[list[Claim], list[Claim]]:
     return reply, with_threat(better, scene.instead, []) if better else better
 
 
+def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
+    """The claims that explain a bad move: a plan only where nothing more tangible does."""
+    hard = [claim for claim in claims if is_hard(claim) or kind_of(claim) in FORCING]
+    if hard or mark_of(scene) is Label.INACCURACY:
+        return hard
+    if mark_of(scene) is Label.BLUNDER:
+        # No outpost near home is the point of it, and none at all of what costs a piece.
+        cheap = not costs_much(scene, PIECE)
+        return [c for c in claims if kind_of(c) != "Outpost" or (cheap and is_strong(c))]
+    return list(claims)
+
+
 def too_little(scene: Scene) -> set[str]:
     """Kinds of claims that are not what a move is bad for, as it costs much more."""
     if not costs_much(scene):
@@ -316,6 +330,8 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
 
 def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int) -> list[Claim]:
     """Reasons, and what is won in the main line, though other answers may lose less."""
+    if any(isinstance(claim, GivesUp) and claim.aim == "mate" for claim in chosen):
+        return chosen  # beside which nothing counts
     offers = [c for c in chosen if isinstance(c, GivesUp) and c.aim == "mated"]
     if offers:  # which says why what has taken something cannot be taken
         return [*(claim for claim in more if isinstance(claim, aftermath.Takes)), *offers][:most]
