@@ -4,6 +4,7 @@ import chess
 import pytest
 
 from kibitz.comment.claims.features import FINDERS, Finder
+from kibitz.comment.claims.ideas import desperado
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, captured_by
 
@@ -99,6 +100,8 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("behind_passed", "6k1/p7/8/P7/8/8/7P/3R2K1 w - - 0 1", ["Ra1"]),
     ("escape_square", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
     ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
+    ("king_to_centre", "4k3/5ppp/8/8/8/7K/5P1P/8 w - - 0 1", ["Kg2"]),  # which is no nearer
+    ("king_to_centre", "4k3/5ppp/8/8/8/8/5P1P/5K2 w - - 0 1", ["Kg2"]),
     ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", ["Kd4"]),
     ("opposition", "3k4/3P4/4K3/8/8/8/8/8 w - - 0 1", ["Kd6"]),  # stalemate
     ("opposition", "8/8/8/8/8/1k1p4/3K4/8 b - - 0 1", ["Kb2"]),  # and the pawn falls
@@ -186,3 +189,9 @@ def test_a_queen_that_takes_back_may_attack_two_pawns() -> None:
     fen = "2k4r/ppprqppp/3b1n2/4n3/4P3/5N1P/PPPB1PP1/RN1QR1K1 w - - 0 14"
     assert "attacks_two" in names(fen, "(Nxe5)", "Qxe5", "Qf3", "Re8")
     assert "attacks_two" not in names(fen, "(Bc3)", "Nxf3+", "Qxf3", "Re8")
+
+
+@pytest.mark.parametrize(("last", "lost"), [("h6", True), ("Nxb5", False)])
+def test_a_queen_that_is_traded_does_not_sell_itself(last: str, lost: bool) -> None:
+    fen = "2kr3r/n1qb1ppp/1p1P1n2/pQ2p3/1p1pP3/3P1NNP/P2BBPP1/2R1K2R b K - 0 18"
+    assert bool([*desperado(scene(fen, "Qxc1+", "Bxc1", last))]) is lost

@@ -135,6 +135,7 @@ LEVEL = seen_by(lambda _board, _times: seen(0.0))
 NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
 RA1 = seen_by(lambda _board, _times: seen(0.5, "c1a1"))
+RETAKES = seen_by(lambda _board, _times: seen(0.5, "f3e5"))
 TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
 
 FORKED, FORKER = "r3k3/7p/8/8/3N4/8/8/4K3 b - - 0 1", "r3k3/7p/8/8/3N4/8/8/4K3 w - - 0 1"
@@ -305,6 +306,7 @@ CASES: list[Figures] = [
         [
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7d7"), seen(-0.7)), analysis=TAKES),
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=LEVEL),
+            replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=RETAKES),
         ],
     ),
     # The search sees nothing; the pawn has moved.

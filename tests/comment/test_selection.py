@@ -15,6 +15,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
 from kibitz.comment.claims.features import Feature, chases
+from kibitz.comment.claims.ideas import quiet_killer
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
 from kibitz.comment.facts import Scene, exposure
@@ -1196,3 +1197,20 @@ def test_a_mate_by_a_sacrifice_is_said_and_not_what_is_won_on_the_way() -> None:
     for aim, said in aims:
         first: list[Claim] = [GivesUp(*queen, aim, moves=5)]
         assert kinds(tuple(_and_main(first, [comes], made.other, 2))) == said
+
+
+@pytest.mark.parametrize(("answer", "spent"), [("gxf3 d3", True), ("Re1 Bg4", False)])
+def test_what_is_hit_by_a_piece_that_is_taken_back_is_no_reason(answer: str, spent: bool) -> None:
+    fen = "5r2/1p4k1/p1nq2p1/8/3pR1b1/5N2/PP3QP1/1B4K1 b - - 3 30"
+    made = scene(fen, f"Bxf3 {answer}")
+    assert is_spent(merit.Threatens(step("f3e4"), unit("Re4")), made) is spent
+
+
+def test_a_quiet_move_that_wins_says_that_it_threatens_mate() -> None:
+    fen = "8/1R3pk1/Q1p3p1/1pP3bp/1P2q3/4P1PK/5P1P/8 b - - 15 44"
+    made = scene(fen, "Qh1 Rxf7+ Kxf7 Qa2+ Ke7", seen(0.74), seen(-0.74))
+    quiet, mate = Feature(quiet_killer, False, counts=(0,)), merit.Threatens(step("h1f1"), None)
+    other = merit.Threatens(step("h1e4"), unit("Qe4"))
+    made.memo.update({quiet: True, mate: True, other: True})
+    assert ranked(made, [quiet, mate], Memory(), "club") == [quiet, mate]
+    assert ranked(made, [quiet, other], Memory(), "club") == [quiet]

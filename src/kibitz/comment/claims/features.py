@@ -198,12 +198,15 @@ def king_to_centre(scene: Scene) -> Iterator[Feature]:
         return
     if phase(scene.after) != "endgame" or scene.after.queens or not scene.after.pawns:
         return
-    if _from_centre(scene.landed) < _from_centre(scene.move.from_square) in (2, 3):
+    came, goes = (_from_centre(square) for square in (scene.move.from_square, scene.landed))
+    if came[0] in (2, 3) and goes[0] < came[0] and goes[1] < came[1]:
         yield Feature(king_to_centre, scene.mover)
 
 
-def _from_centre(square: int) -> int:
-    return min(chess.square_distance(square, centre) for centre in CENTRE)
+def _from_centre(square: int) -> tuple[int, int]:
+    """The king's moves to the nearest square of the centre, and files and ranks together."""
+    moves = min(chess.square_distance(square, centre) for centre in CENTRE)
+    return moves, min(chess.square_manhattan_distance(square, centre) for centre in CENTRE)
 
 
 def opposition(scene: Scene) -> Iterator[Feature]:

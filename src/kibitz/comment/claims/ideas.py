@@ -110,6 +110,9 @@ def desperado(scene: Scene) -> Iterator[Feature]:
         return
     if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
         return
+    took = captured_by(scene.course_boards[2], scene.course[2]) if len(scene.course) > 2 else None
+    if took is not None and took.worth >= scene.piece.worth:
+        return  # which is a trade
     own = chess.BB_SQUARES[square]
     for move in before.generate_legal_moves(from_mask=~own):  # that may guard it
         if force.loss_on(played(before, move), square) < LEAST_THREAT:
@@ -226,8 +229,8 @@ def fails(scene: Scene) -> list[Fails]:
     if look is None or not look.line or look.value < COSTS - had.value:
         return []
     reply = look.line[0]
-    if _was_plain(scene, natural, reply):
-        return []
+    if reply.to_square == natural.to_square or _was_plain(scene, natural, reply):
+        return []  # that it is taken back explains nothing
     return [Fails(step(before, natural), step(after, reply))]
 
 

@@ -394,10 +394,16 @@ def is_spent(claim: Claim, line: Scene) -> bool:
 
 
 def _hits_back(claim: Claim, line: Scene) -> bool:
-    """Whether a piece that is hit goes away with a capture or a check, and is not lost there."""
-    if not isinstance(claim, Feature) or claim.name not in ("chases", "attacks_loose"):
+    """Whether a piece that is hit goes away with a capture or a check, and is not lost there.
+
+    Or the piece that hits it is taken.
+    """
+    hits = kind_of(claim) in ("chases", "attacks_loose", "Threatens")
+    if line.reply is None or threatens_mate(claim) or not hits:
         return False
-    if line.reply is None:
+    if line.captured and line.reply.to_square == line.landed:
+        return True
+    if not isinstance(claim, Feature):
         return False
     leaves = line.reply.from_square == claim.pieces[0].square
     safe = not is_unsafe(line.other.after, line.reply.to_square)

@@ -70,6 +70,7 @@ from kibitz.comment.select.kinds import (
     is_by_product,
     is_declined,
     is_hard,
+    is_hit,
     is_strong,
     leaves,
     parries,
@@ -209,7 +210,7 @@ def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:
     return (
         _is_line(causes)
         and best is not None
-        and any(not (isinstance(why, of_reply) or kind_of(why) in HITS) for why in best.why)
+        and any(not (isinstance(why, of_reply) or is_hit(why)) for why in best.why)
     )
 
 

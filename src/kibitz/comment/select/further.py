@@ -45,6 +45,8 @@ from kibitz.comment.select.kinds import (
     SLIGHT,
     breaks,
     is_by_product,
+    is_hard,
+    is_hit,
     is_of_a_pawn,
     is_of_one_pawn,
     is_strong,
@@ -76,7 +78,7 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
         loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
         why = [loose] if loose.proved(idea) else why
     if idea.captured is not None and idea.move.from_square == scene.landed:
-        hits = [claim for claim in proved_of(scene) if kind_of(claim) in HITS]
+        hits = [*filter(is_hit, proved_of(scene))]
         why = [claim for claim in why if isinstance(claim, tactic.Fork)] if hits else why
         if hits and not why:
             return [claim for claim in hits if kind_of(claim) == "chases"][:1]
@@ -98,11 +100,11 @@ def intended(
         idle = idle or (bool(why) and was_threatened(why[0], scene))
         if why and not idle and allows.proved(scene):
             causes, found = [allows, *causes[1:]], True
-            if not all(kind_of(claim) in HITS for claim in why):
+            if not all(map(is_hit, why)):
                 return causes, lines
     took = scene.instead.captured if best is not None else None
     plain = took is None or took.kind == chess.PAWN  # else what it takes says more
-    if best is not None and plain and all(kind_of(claim) in HITS for claim in best.why):
+    if best is not None and plain and all(map(is_hit, best.why)):
         better = fault.Better(best.step, tuple(intends(scene.instead, level)))
         shared = any(
             claim.proved(scene) or is_shared(claim, scene) or is_spent(claim, scene.instead)
@@ -123,7 +125,8 @@ def later_in_line(
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     if causes and isinstance(causes[0], ANSWERS):
         other = scene.instead.other if best is not None and scene.instead.reply else None
-        plies, why = _later(scene.other, other, level)
+        hits = bool(causes[0].why) and all(map(is_hit, causes[0].why))
+        plies, why = _later(scene.other, other, level, hits)
         allows = fault.Allows(causes[0].reply, why, plies)
         if why and allows.proved(scene):
             return [allows, *causes[1:]], lines
@@ -135,8 +138,13 @@ def later_in_line(
     return causes, lines
 
 
-def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[Claim, ...]]:
-    """The first later move of a line for which there is a reason, and that; none of another's."""
+def _later(
+    line: Scene, other: Scene | None, level: Level, hits: bool = False
+) -> tuple[int, tuple[Claim, ...]]:
+    """The first later move of a line for which there is a reason, and that; none of another's.
+
+    The answers before it have to be forced, unless all that is known of the first is what it hits.
+    """
     theirs = [] if other is None else [*moves_of(other)]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
@@ -150,6 +158,7 @@ def _later(line: Scene, other: Scene | None, level: Level) -> tuple[int, tuple[C
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
             motif = isinstance(claim, MUST_PAY) and _is_best(line.other)
             plain = strikes or (number == 1 and (motif or kind_of(claim) in AT_HAND))
+            plain = plain or (hits and is_hard(claim))
             sure = plain or is_forced(line, 2 * number)
             if new and apart and sure and _is_best(scene):
                 return 2 * number, (claim,)
@@ -290,7 +299,8 @@ def _found_on_the_board(
             yield fault.Better(best.step, why[:1])
     if answer and (why := _hits(scene.other, level, theirs, met=True)):
         yield fault.Allows(answer.reply, why)
-    if answer and scene.other.captured and (hit := hit_next(scene.other, theirs)):
+    hit = hit_next(scene.other, theirs) if answer and scene.other.captured else []
+    if answer and hit and not is_spent(hit[0], scene.other):
         yield fault.Allows(answer.reply, (*hit,))
     if (why := _hits(scene.instead, level, [], met=True)) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
@@ -343,7 +353,7 @@ def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> li
         return claims
     if isinstance(claims[0], (*GAINS, aftermath.PicksUp, aftermath.Takes)):
         return [*claims, *_besides(line, others)]
-    return [*claims, *not_retaken(line)] if kind_of(claims[0]) in HITS else claims
+    return [*claims, *not_retaken(line)] if is_hit(claims[0]) else claims
 
 
 def _besides(line: Scene, others: Sequence[Scene]) -> Sequence[Claim]:

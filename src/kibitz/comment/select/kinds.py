@@ -100,9 +100,12 @@ def breaks(claim: Claim) -> bool:
 
 
 def is_strong(claim: Claim) -> bool:
-    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up."""
+    """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up.
+
+    Or a passed pawn that comes on.
+    """
     if not isinstance(claim, changed.Outpost):
-        return isinstance(claim, changed.Seventh)
+        return isinstance(claim, (changed.Seventh, changed.PassedPawnAdvances))
     square, white = claim.piece.square, claim.piece.white
     return (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
 
@@ -110,6 +113,11 @@ def is_strong(claim: Claim) -> bool:
 def threatens_mate(claim: Claim) -> bool:
     """Whether a claim is of a threat to mate at once."""
     return isinstance(claim, merit.Threatens) and claim.target is None
+
+
+def is_hit(claim: Claim) -> bool:
+    """Whether a claim is of an attack that may have an answer, and not of a mate."""
+    return kind_of(claim) in HITS and not threatens_mate(claim)
 
 
 def pays(claim: Claim) -> bool:
@@ -127,7 +135,9 @@ def is_by_product(claim: Claim) -> bool:
 def is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
-    return hard or isinstance(claim, HARD) or kind_of(claim) == simplifies.__name__
+    return (
+        hard or isinstance(claim, HARD) or kind_of(claim) in (simplifies.__name__, "quiet_killer")
+    )
 
 
 def explains(claim: Claim) -> bool:

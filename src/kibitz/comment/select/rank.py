@@ -305,6 +305,8 @@ def _was_said(claim: Claim, memory: Memory) -> bool:
 def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
     kinds = {kind_of(claim) for claim in chosen}
     name = kind_of(claim)
+    if isinstance(claim, merit.Threatens) and claim.target is None:
+        kinds -= {"quiet_killer"}  # which does not say that it is mate that is threatened
     return name in kinds or any(name in group and kinds & group for group in OF_ONE_KIND)
 
 
