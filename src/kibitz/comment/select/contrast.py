@@ -39,9 +39,8 @@ from kibitz.comment.select.kinds import (
     is_of_a_pawn,
     is_of_one_pawn,
     leaves,
-    threatens_mate,
 )
-from kibitz.comment.select.rank import kind_of
+from kibitz.comment.select.rank import kind_of, threatens_mate
 
 LAST_LATER = 4  # plies after the first move of a line in which a reason is looked for
 SOON = 4  # plies, the move itself included

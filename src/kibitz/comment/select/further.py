@@ -51,9 +51,15 @@ from kibitz.comment.select.kinds import (
     is_of_one_pawn,
     is_strong,
     pays,
+)
+from kibitz.comment.select.rank import (
+    Level,
+    is_confirmed,
+    is_lasting,
+    kind_of,
+    proved_of,
     threatens_mate,
 )
-from kibitz.comment.select.rank import Level, is_confirmed, is_lasting, kind_of, proved_of
 from kibitz.comment.select.reasons import plain_threats, reasons
 
 ATTACKS = (*FORCING, "strikes")

@@ -16,7 +16,7 @@ from kibitz.comment.claims.endings import FAR_UP, simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.select.rank import is_lasting, kind_of
+from kibitz.comment.select.rank import is_lasting, kind_of, threatens_mate
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
 CHASES = ("chases", "HitsAgain", "GainsTime", "Threatens")
@@ -108,11 +108,6 @@ def is_strong(claim: Claim) -> bool:
         return isinstance(claim, (changed.Seventh, changed.PassedPawnAdvances))
     square, white = claim.piece.square, claim.piece.white
     return (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
-
-
-def threatens_mate(claim: Claim) -> bool:
-    """Whether a claim is of a threat to mate at once."""
-    return isinstance(claim, merit.Threatens) and claim.target is None
 
 
 def is_hit(claim: Claim) -> bool:

@@ -260,6 +260,11 @@ def is_unnamed(claim: Claim) -> bool:
     return isinstance(claim, (merit.Wins, outcomes.ComesOut)) and not claim.won
 
 
+def threatens_mate(claim: Claim) -> bool:
+    """Whether a claim is of a threat to mate at once."""
+    return isinstance(claim, merit.Threatens) and claim.target is None
+
+
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
     """Whether deeper searches agree, of a claim that depends on them; of a motif that it pays."""
     if claim not in scene.memo:
@@ -305,7 +310,7 @@ def _was_said(claim: Claim, memory: Memory) -> bool:
 def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
     kinds = {kind_of(claim) for claim in chosen}
     name = kind_of(claim)
-    if isinstance(claim, merit.Threatens) and claim.target is None:
+    if threatens_mate(claim):
         kinds -= {"quiet_killer"}  # which does not say that it is mate that is threatened
     return name in kinds or any(name in group and kinds & group for group in OF_ONE_KIND)
 

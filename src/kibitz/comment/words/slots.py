@@ -16,8 +16,7 @@ from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
-from kibitz.comment.select.kinds import threatens_mate
-from kibitz.comment.select.rank import kind_of
+from kibitz.comment.select.rank import kind_of, threatens_mate
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 
