@@ -550,6 +550,16 @@ CASES: list[Figures] = [
             scene("4k3/8/8/4N3/2b5/8/8/4K3 b - - 0 1", "Bd3 Nxd3"),
         ],
     ),
+    # The king goes where it could have gone before; the queen guards the square from afar, too.
+    (
+        cover.UnguardsSquare(unit("qd6"), chess.G1),
+        scene("6k1/8/8/8/8/8/5KPq/8 b - - 0 1", "Qd6 Kg1"),
+        [
+            scene("6k1/8/8/8/8/8/5KPq/8 b - - 0 1", "Qd6 Ke2"),
+            scene("6k1/8/8/8/8/6q1/6PK/8 b - - 0 1", "Qd6+ Kg1"),
+            scene("6k1/8/8/8/8/8/5KPq/8 b - - 0 1", "Kg7 Ke2"),
+        ],
+    ),
     # It goes two steps, or the king is elsewhere, or the knight.
     (
         cover.TakesOwnSquare(unit("ng8"), chess.F6),

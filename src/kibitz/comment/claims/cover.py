@@ -112,14 +112,20 @@ class UnguardsSquare(Claim):
     square: int
 
     def proved(self, scene: Scene) -> bool:
-        """Nothing is taken there; while the guard stood it would have won what comes."""
+        """Nothing is taken there; while the guard stood it would have won what comes.
+
+        Or kept the king away.
+        """
         reply, back = scene.reply, chess.Move(scene.move.from_square, self.square)
         if reply is None or reply.to_square != self.square or self.guard != scene.piece:
             return False
         boards = scene.before, scene.after
         if any(board.piece_at(self.square) for board in boards) or scene.after.is_capture(reply):
             return False
-        guarded = is_taken_on_arrival(scene.before, reply, back)
+        guarded, had = is_taken_on_arrival(scene.before, reply, back), passed(scene.before)
+        if had is not None and scene.after.king(had.turn) == reply.from_square:
+            guarded = scene.before.is_attacked_by(scene.mover, self.square)
+            guarded = guarded and self.square in scene.before.attacks(scene.move.from_square)
         return guarded and self.square not in scene.after.attacks(scene.landed)
 
 

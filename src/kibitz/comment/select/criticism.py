@@ -98,7 +98,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     ):
         return (), (), ()
     causes, lines = _told(scene, causes, lines, level, (reply, better))
-    solid, opens = any_solid(better), _opened(scene, causes)
+    solid, opens = any_solid(better), _opened(scene, causes, better)
     early = not any_solid((*reply, *better))
     if early and fault.EarlyQueen().proved(scene):
         causes = [fault.EarlyQueen()]
@@ -115,7 +115,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = [cause for cause in causes if isinstance(cause, decide)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
-    opens = _opened(scene, causes) or _hampered(scene, causes, lines)
+    opens = _opened(scene, causes, better) or _hampered(scene, causes, lines)
     small = mark_of(scene) is Label.INACCURACY and bool(lines)
     if not opens and (_is_chaff(causes, lines) or (small and _is_line(causes))):
         causes = []
@@ -132,7 +132,7 @@ def _told(
 ) -> tuple[list[Claim], list[Claim]]:
     """Causes and alternatives with more to say, where what is known explains little."""
     reply, better = sides
-    solid, opens = any_solid(better), _opened(scene, causes)
+    solid, opens = any_solid(better), _opened(scene, causes, better)
     unsaid = not solid and any(map(_is_bare, causes[:1]))
     weak = not solid and all(kind_of(claim) in HITS for claim in reply or better)
     explained = not (unsaid or weak) and (bool(opens) or are_explained(causes, lines))
@@ -175,7 +175,7 @@ def _its_own(line: Claim, scene: Scene) -> Claim:
     return line if why == line.why else fault.Better(line.step, why, line.plies if why else 0)
 
 
-def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
+def _opened(scene: Scene, causes: Sequence[Claim], better: Sequence[Claim]) -> list[Claim]:
     """What a move took guard or cover from, if that is lost by it, beside its refutation."""
     if not any(isinstance(cause, fault.Allows) for cause in causes[:1]):
         return []
@@ -185,6 +185,8 @@ def _opened(scene: Scene, causes: Sequence[Claim]) -> list[Claim]:
         for claim in uncovered(scene)
         if not (falls_too(claim.target, scene) or wins_more(allows, claim.target))
     ]
+    if scene.other.piece.kind == chess.KING and any_solid(better):
+        return found[:1]  # what was missed says more than where the king may go
     if not found and isinstance(allows, fault.Allows) and not any_solid(allows.why):
         found = [claim for claim in let_through(scene) if not comes_too(claim, scene)]
     return found[:1]
