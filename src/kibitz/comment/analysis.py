@@ -29,7 +29,7 @@ PLAYABLE = 0.15  # the same of a pawn that is won, and of what a line leaves
 
 
 class UnsearchedError(LookupError):
-    """A claim needs the search of this name, and there is nobody to make it."""
+    """An analysis without a source was asked for a search that it does not have; its name."""
 
 
 class Source(Protocol):

@@ -266,8 +266,8 @@ def scenes_of(analysis: Analysis) -> list[Scene]:
 def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:
     """The position after some more moves, with so many earlier ones on its stack.
 
-    Both boards have the same move objects on it, which nobody changes. To copy them, as
-    `Board.copy` does, took most of the time.
+    The moves on the stack are shared with the first board, as no code changes a move: `Board.copy`
+    makes each of them anew, which took most of the time.
     """
     after = board.copy(stack=False)
     if stack:
