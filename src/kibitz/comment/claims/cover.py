@@ -124,8 +124,7 @@ class UnguardsSquare(Claim):
             return False
         guarded, had = is_taken_on_arrival(scene.before, reply, back), passed(scene.before)
         if had is not None and scene.after.king(had.turn) == reply.from_square:
-            guarded = scene.before.is_attacked_by(scene.mover, self.square)
-            guarded = guarded and self.square in scene.before.attacks(scene.move.from_square)
+            guarded = self.square in scene.before.attacks(scene.move.from_square)
         return guarded and self.square not in scene.after.attacks(scene.landed)
 
 
