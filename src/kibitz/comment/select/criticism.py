@@ -143,7 +143,8 @@ def _told(
         causes, lines = found or (causes, lines)
     elif not solid and all(map(is_by_product, reply or better)):
         causes, lines = tangible(scene, causes, lines, level)
-    causes, lines = _named(scene, causes, lines, level)
+    causes = [*(_named(cause, scene, level) for cause in causes[:1]), *causes[1:]]
+    lines = [_named(line, scene, level) for line in lines]
     told = any(explains(cause) and not _is_bare(cause) for cause in causes[:1])
     if not (solid or opens) and mark_of(scene) is not Label.INACCURACY:
         kind = fault.Better if told else Claim
@@ -151,19 +152,15 @@ def _told(
     return causes, met(scene, causes, [_its_own(line, scene) for line in lines])
 
 
-def _named(
-    scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
-) -> tuple[list[Claim], list[Claim]]:
-    """Causes and alternatives with the motif that wins, where only "wins material" was known."""
-    match causes[:1]:
-        case [fault.Allows(why=(_, *_) as why) as allows] if all(map(is_unnamed, why)):
-            plies, how = how_it_wins(scene.other, level)
-            causes = [fault.Allows(allows.reply, how, plies) if how else allows, *causes[1:]]
-    match lines:
-        case [fault.Better(why=(_, *_) as why) as best] if all(map(is_unnamed, why)):
-            plies, how = how_it_wins(scene.instead, level)
-            lines = [fault.Better(best.step, how, plies) if how else best]
-    return causes, lines
+def _named(claim: Claim, scene: Scene, level: Level) -> Claim:
+    """A refutation or better move with the motif that wins, if only "wins material" was known."""
+    if not isinstance(claim, (fault.Allows, fault.Better)) or not claim.why:
+        return claim
+    if not all(map(is_unnamed, claim.why)):
+        return claim
+    line = scene.other if isinstance(claim, fault.Allows) else scene.instead
+    plies, how = how_it_wins(line, level)
+    return replace(claim, why=how, plies=plies) if how else claim
 
 
 def _its_own(line: Claim, scene: Scene) -> Claim:

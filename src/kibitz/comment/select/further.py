@@ -96,7 +96,8 @@ def intended(
     scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
 ) -> tuple[list[Claim], list[Claim]] | None:
     """What the refutation threatens to do next, or the better move, as nothing else explains."""
-    best, found = next((line for line in lines if isinstance(line, fault.Better)), None), False
+    best = next((line for line in lines if isinstance(line, fault.Better)), None)
+    found = False
     if causes and isinstance(causes[0], ANSWERS):
         why = tuple(intends(scene.other, level))
         theirs = [] if best is None else same_reply(scene)
