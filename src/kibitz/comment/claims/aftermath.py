@@ -77,7 +77,8 @@ class PicksUp(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether long looks take it, too, at each choice, where the move does not do so itself."""
-        forced = force.gain(scene.before, scene.move) if scene.captured == self.target else None
+        at_once = scene.captured == self.target and not self.main
+        forced = force.gain(scene.before, scene.move) if at_once else None
         if forced is not None and forced < force.LEAST:
             return False  # it may be made up for at once
         if not self.line:

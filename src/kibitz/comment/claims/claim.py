@@ -222,11 +222,11 @@ def lost_like(lost: Counter[int], kind: int) -> int:
 
 
 def without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
-    """What both sides lose, but for a knight that was traded for a bishop."""
-    minors = [next((kind for kind in kinds if kind in MINOR), 0) for kinds in (won, lost)]
-    if not all(minors):
-        return won, lost
+    """What both sides lose, but for knights that were traded for bishops."""
+    minors = [[kind for kind in kinds if kind in MINOR] for kinds in (won, lost)]
+    traded = min(map(len, minors))
     mine, theirs = (
-        Counter(kinds) - Counter([minor]) for kinds, minor in zip((won, lost), minors, strict=True)
+        Counter(kinds) - Counter(minor[:traded])
+        for kinds, minor in zip((won, lost), minors, strict=True)
     )
     return listed(mine), listed(theirs)

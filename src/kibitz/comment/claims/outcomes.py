@@ -47,7 +47,7 @@ from kibitz.comment.facts import (
 )
 from kibitz.comment.judge import WON
 
-FAR_GAIN = 3  # pawns' worth for which FAR plies are shown
+FAR_GAIN = 2  # pawns' worth for which FAR plies are shown
 LEAST_UNNAMED = 2  # pawns' worth of a gain of which it is not told what it is
 SOON = 4  # plies of it within which a side castles soon
 MORE_OPEN = 2  # pawns missing before a king more than before the other
@@ -101,7 +101,7 @@ class ComesOut(Claim):
         """Whether long looks at each choice have it, or all but a pawn; one, of a main line."""
         gain = worth_of(self.won, self.lost)
         pawn = {*self.won} == {chess.PAWN}
-        if scene.captured is not None and pawn and not self.back:
+        if scene.captured is not None and pawn and not (self.back or self.main):
             forced = force.gain(scene.before, scene.move)
             if forced is not None and forced < gain - SPARE:
                 return False  # the other side may take back at once
@@ -139,12 +139,25 @@ class ComesOut(Claim):
 
 
 def outcome(scene: Scene) -> list[ComesOut]:
-    """What the line wins, if it does; what only makes up for a recent loss wins back."""
-    boards, white, (base, had) = scene.calm_boards, scene.mover, reference(scene)
+    """What the line wins, if it does; what only makes up for a recent loss wins back.
+
+    First the most, then what is won soon, which may be surer.
+    """
+    boards, white, (_, had) = scene.calm_boards, scene.mover, reference(scene)
     gains = [balance(board, white) - had for board in boards]
     if len(boards) < 4 or gains[-1] < 1:
         return []
-    gain, plies, end = max(_settled_gains(gains), key=lambda each: each[0], default=(0, 0, 0))
+    settled = [*_settled_gains(gains)]
+    soon = [each for each in settled if each[1] <= SHOWN]
+    most = dict.fromkeys(max(each, key=lambda of: of[0]) for each in (settled, soon) if each)
+    return [claim for of in most for claim in _come_out(scene, gains, *of)]
+
+
+def _come_out(
+    scene: Scene, gains: Sequence[int], gain: int, plies: int, end: int
+) -> list[ComesOut]:
+    """What is won after so many plies, and counted in a position that may be later."""
+    boards, white, (base, had) = scene.calm_boards, scene.mover, reference(scene)
     back = had + gain <= balance(scene.start, white)
     if gain < (LEAST_UNNAMED if back else 1) or (back and balance(scene.before, white) >= 0):
         return []  # of one who is ahead nothing is won back
@@ -170,16 +183,17 @@ def outcome(scene: Scene) -> list[ComesOut]:
 
 
 def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """What is won after a move of the mover and its answer, and kept to the end but for a pawn.
+    """What is won after a move of the mover and its answer, and kept, of much but for a pawn.
 
     With the plies of that move, and of the position in which it is counted. What is taken back at
     once was not lost.
     """
     for plies in range(1, min(FAR + 1, len(gains)), 2):
         gain, end = min((gain, at) for at, gain in enumerate(gains[plies : plies + 2], start=plies))
-        far = gain >= FAR_GAIN
         lasting = map(max, pairwise([*gains[end:], gains[-1]]))
-        if min(lasting) >= gain - far and plies <= (FAR if far else SHOWN):
+        spare = gain > FAR_GAIN or (gain == FAR_GAIN and gains[-1] >= gain)
+        kept = min(lasting) >= gain - spare
+        if kept and plies <= (FAR if gain >= FAR_GAIN else SHOWN):
             yield gain, plies, end
 
 

@@ -12,6 +12,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed, stands
+from kibitz.comment.claims.cover import not_retaken
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -41,7 +42,7 @@ class Fork(Claim):
             len(self.targets) > 1
             and stands(board, self.by, *self.targets)
             and self.by == scene.piece
-            and not is_unsafe(board, self.by.square)
+            and (not is_unsafe(board, self.by.square) or bool(not_retaken(scene)))
             and all(is_worth_attacking(board, self.by, target) for target in self.targets)
         )
 

@@ -88,6 +88,10 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
         why = [claim for claim in why if isinstance(claim, tactic.Fork)] if hits else why
         if hits and not why:
             return [claim for claim in hits if kind_of(claim) == "chases"][:1]
+    target = getattr(why[0], "target", None) if why else None
+    other = idea.move.from_square != scene.landed
+    if other and target is not None and target.square in scene.after.attacks(scene.landed):
+        return []  # which it may take at once
     intends = outlook.Intends(step(idea.before, idea.move), tuple(why[:1]))
     return [intends] if why and intends.proved(scene) else []
 

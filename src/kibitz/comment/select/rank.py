@@ -329,9 +329,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
             return False
         if not (soft or _is_urgent(claim, scene)) and is_sharp(scene):
             return False
-    takes = scene.captured is not None and scene.captured.kind > chess.PAWN
-    if kind_of(claim) in FILES and (takes or scene.after.is_check()):
-        return False  # which matters more
+    if kind_of(claim) in FILES:
+        return _is_of_a_file(claim, scene)
     if isinstance(claim, merit.ThreatensMate) and scene.reply is not None:
         return scene.reply.to_square != scene.landed  # what threatens is not simply taken
     if isinstance(claim, (merit.MateIn, outcomes.MatesLater)) and scene.had is not None:
@@ -367,6 +366,17 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def _is_of_a_file(claim: Claim, scene: Scene) -> bool:
+    """Whether an open file is the point of a move: it takes nothing and was not held before."""
+    takes = scene.captured is not None and scene.captured.kind > chess.PAWN
+    if takes or scene.after.is_check():
+        return False
+    if not isinstance(claim, changed.TakesFile):
+        return True
+    own = scene.before.pieces_mask(chess.ROOK, scene.mover)
+    return not (scene.captured or own & chess.BB_FILES[claim.rook.square & 7])
 
 
 def faces(target: Unit, takes: Step, scene: Scene) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+import chess
+
 from kibitz.comment import force
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
@@ -15,13 +17,22 @@ from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
 from kibitz.comment.select.contrast import consequences, is_there_too
 from kibitz.comment.select.criticism import criticised
 from kibitz.comment.select.further import intends
 from kibitz.comment.select.kinds import GAINS, SOLID
-from kibitz.comment.select.rank import ALONE, Level, Memory, kind_of, weight_of, worth_saying
+from kibitz.comment.select.rank import (
+    ALONE,
+    Level,
+    Memory,
+    is_confirmed,
+    kind_of,
+    proved_of,
+    weight_of,
+    worth_saying,
+)
 from kibitz.comment.select.reasons import is_a_reason, plain_threats, reasons
 
 
@@ -58,11 +69,36 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if tone is Tone.KEEN and not chosen:
         chosen = _next_fails(scene, level) or intends(scene, level)
     if tone is Tone.KEEN and not chosen:
-        chosen = worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
+        # Though it was said of another move, or is slight.
+        chosen = worth_saying(scene, Memory(), level, 1)
+        chosen = chosen or worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
+    if not praised and _is_beside(scene, chosen):
+        chosen = (plain_threats(scene)[:1] or chosen) if tone is Tone.KEEN else []
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _is_beside(scene: Scene, chosen: Sequence[Claim]) -> bool:
+    """Whether nothing is to be said of a move but what it does besides: its point is plain.
+
+    It takes a piece, gives check, answers one, or hits a piece that has to move.
+    """
+    if not all(kind_of(claim) in BESIDES for claim in chosen):
+        return False
+    took = scene.captured is not None and scene.captured.kind > chess.PAWN
+    if took or scene.before.is_check() or scene.after.is_check():
+        return True
+    claims = (claim for claim in proved_of(scene) if is_confirmed(claim, scene))
+    return any(kind_of(claim) == "chases" or _is_threat(claim, scene) for claim in claims)
+
+
+def _is_threat(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim is that the piece that has moved may take another one next."""
+    if not isinstance(claim, merit.Threatens) or claim.target is None:
+        return False
+    return claim.step.move.from_square == scene.landed and claim.target.kind > chess.PAWN
 
 
 def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> list[Claim]:
@@ -99,8 +135,11 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     other = None if scene.takes_back or _is_close(scene) else outlook.next_best(scene)
     if other is None or not other.reply or not outlook.is_much_worse(scene, other):
         return []
-    gains = [*consequences(other.other)]
-    why = _mating(other) or [
+    gains, taken = [*consequences(other.other)], captured_by(other.after, other.reply)
+    why = _mating(other)
+    if not why and taken and force.loss_on(scene.before, taken.square) >= force.LEAST:
+        return []  # it is plain that what hangs has to be saved
+    why = why or [
         claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)
     ]
     steps = (step(scene.before, other.move), step(other.after, other.reply))
@@ -184,6 +223,14 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
             memory.won_at[scene.mover] = scene.before.ply()
 
 
+# What a move does besides, which matters little where it takes, checks or attacks something.
+BESIDES = frozenset(
+    (
+        *("connected_rooks", "TakesFile", "opens_file", "opens_centre", "guards", "gains_space"),
+        *("escape_square", "backs_up", "battery", "makes_way", "LosesCastling", "OpensKing"),
+        "steps_away",
+    )
+)
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
