@@ -186,12 +186,23 @@ UNGUARDED = "5r2/pp3pk1/2p1p1p1/4n1N1/P2R4/5BP1/2P3P1/6K1 b - - 2 31"
 RUNNER = "6rk/4n1pp/q2pPp2/4p2N/1p2P1Q1/7P/6P1/2R4K b - - 5 30"
 DOWN = "8/2pR4/pp4p1/4k2p/4P2r/P1P2K2/1P6/8 b - - 1 42"
 
+HELD_FORK = "bk1r4/p4p1p/2qp2rb/P1p1p3/5n2/2P1NN2/1B2BPPP/R1BQ2RK w - - 7 23"
+
 CASES: list[Figures] = [
     # The fork's knight can be taken; Black's pieces are guarded.
     (
         tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8"))),
         scene("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+"),
         [scene("r2bk3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+")],
+    ),
+    # The queen takes the rook on d8 if the pawn takes; from b1 she does not. Or it does take.
+    (
+        tactic.Fork(unit("Ne5"), (unit("qc6"), unit("rg6"))),
+        scene(HELD_FORK, "Nxe5 Qe8 Nxg6 hxg6"),
+        [
+            scene(HELD_FORK.replace("B2BPPP/R1BQ2RK", "B2BPPP/RQB3RK"), "Nxe5 Qe8 Nxg6 hxg6"),
+            scene(HELD_FORK, "Nxe5 dxe5 Qxd8+ Qc8"),
+        ],
     ),
     # A pawn stands between, or the same queen had pinned the bishop from another square.
     (
@@ -1497,6 +1508,12 @@ def test_a_knight_for_a_bishop_is_no_gain() -> None:
     fen = "6k1/1p3ppp/2n5/4p3/B7/5N2/5PPP/6K1 w - - 0 1"
     line = scene(fen, "Bxc6 bxc6 Nxe5 f6 Nd3 Kf7 Kf1 Ke7", has=seen(-0.5))
     assert outcomes.outcome(line) == [outcomes.ComesOut((1,), (), "1...bxc6 2.Nxe5")]
+
+
+def test_two_knights_for_two_bishops_are_no_gain() -> None:
+    fen = "r1b1kb1r/pp1n1ppp/1qn1p3/1BppP3/3P1P2/2N1B3/PPP3PP/R2QK1NR b KQkq - 2 8"
+    line = scene(fen, "cxd4 Bxc6 dxe3 Bxd7+ Bxd7 Nge2 h5 Qd3 Bc5 h3 h4")
+    assert {(claim.won, claim.lost) for claim in outcomes.outcome(line)} == {((chess.PAWN,), ())}
 
 
 def test_what_a_line_leaves_has_to_come_at_each_choice() -> None:

@@ -1214,3 +1214,55 @@ def test_a_quiet_move_that_wins_says_that_it_threatens_mate() -> None:
     made.memo.update({quiet: True, mate: True, other: True})
     assert ranked(made, [quiet, mate], Memory(), "club") == [quiet, mate]
     assert ranked(made, [quiet, other], Memory(), "club") == [quiet]
+
+
+RESCUED = "r1bq1rk1/1p2ppbp/p1n3p1/3n4/3P4/2NB1N1P/PP3PP1/R1BQR1K1 b - - 4 11"
+
+
+def test_a_pawn_in_the_main_line_needs_no_exchange_that_proves_it() -> None:
+    """A discovered attack may win it back in captures alone; the line that is expected has none."""
+    line = "Nxd4 Nxd4 Bxd4 Ne4 Be6 Bh6 Bg7 Bxg7 Kxg7 Qd2 Qd7"
+    made = replace(scene(RESCUED, line), analysis=along(RESCUED, line, -0.15))
+    [won], [taken] = outcomes.outcome(made), aftermath.picked_up(made)
+    assert not is_confirmed(won, made)
+    assert not is_confirmed(taken, made)
+    assert is_confirmed(replace(won, main=True), made)
+    assert is_confirmed(replace(taken, main=True), made)
+
+
+@pytest.mark.parametrize(("queens", "said"), [("1bqk", False), ("qb1k", True)])
+def test_what_a_move_does_beside_its_point_is_not_said(queens: str, said: bool) -> None:
+    """The knight opens the file before the king, and hits the queen if she is there."""
+    fen = f"r{queens}2r/1p6/2n1ppn1/p2p2N1/3p4/8/PPPBQPPP/2KR3R w kq - 0 15"
+    made = scene(fen, "Nxe6 Bxe6 h4 a4", seen(0.0, "g5e6"), seen(0.0, "c8e6"))
+    found = kinds(select(made, Memory(), "club", Tone.PLAIN).claims)
+    assert found == (["opens_centre"] if said else [])
+
+
+@pytest.mark.parametrize(("rooks", "said"), [("R5K1", True), ("3R2K1", False)])
+def test_a_file_is_taken_once(rooks: str, said: bool) -> None:
+    """Another rook that comes to it makes two of them, and does not take it."""
+    fen = f"2r3k1/pp3ppp/8/8/7R/8/PP3PPP/{rooks} w - - 0 1"
+    made = scene(fen, "Rhd4 h6 h3 h5", seen(0.1, "h4d4"), seen(-0.1, "h7h6"))
+    found = kinds((*select(made, Memory(), "club", Tone.KEEN).claims,))
+    assert positional.TakesFile(unit("Rd4"), True).proved(made)
+    assert ("TakesFile" in found) is said
+
+
+@pytest.mark.parametrize(("hangs", "said"), [(True, False), (False, True)])
+def test_what_hangs_is_not_compared_with(hangs: bool, said: bool) -> None:
+    """The bishop takes the rook after the next best move, as it might at once where it hangs."""
+    fen = "7k/8/3r4/8/8/B7/8/5K2 b - - 0 1" if hangs else "7k/3r4/8/8/8/B7/8/5K2 b - - 0 1"
+    best, next_best = ("d6d1", "h8g8") if hangs else ("d7d1", "d7d6")
+    made = scene(
+        fen,
+        "Rd1+ Kf2 Rd2+",
+        replace(seen(0.6, best), other=seen(-0.6, next_best), second=-0.6),
+        seen(-0.6, "f1f2"),
+    )
+    takes = seen(0.6, "a3d6", "g8g7" if hangs else "h8g7", "d6e5")
+    there = chess.Board(fen)
+    there.push_uci(next_best)
+    known = seen_by(lambda board, _: takes if board.fen() == there.fen() else seen(-0.6))
+    found = kinds((*select(replace(made, analysis=known), Memory(), "club", Tone.KEEN).claims,))
+    assert ("NextFails" in found) is said

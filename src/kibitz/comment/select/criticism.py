@@ -266,7 +266,7 @@ def too_little(scene: Scene) -> set[str]:
     """Kinds of claims that are not what a move is bad for, as it costs much more."""
     if not costs_much(scene):
         return set()
-    kinds = {*FAINT, *PLACES}
+    kinds = {*FAINT, *PLACES, "bare_king"}
     if phase(scene.before) == "endgame":  # where a piece without a move may decide
         return kinds - {"dominates"}
     return kinds | {*SLIGHT}

@@ -13,7 +13,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.ideas import springs
 from kibitz.comment.claims.outlook import mark_of
@@ -136,9 +136,11 @@ def _next_fails(scene: Scene, level: Level) -> list[Claim]:
     if other is None or not other.reply or not outlook.is_much_worse(scene, other):
         return []
     gains, taken = [*consequences(other.other)], captured_by(other.after, other.reply)
+    hangs = taken is not None and stands(scene.before, taken)
+    hangs = hangs and force.loss_on(scene.before, other.reply.to_square) >= force.LEAST
     why = _mating(other)
-    if not why and taken and force.loss_on(scene.before, taken.square) >= force.LEAST:
-        return []  # it is plain that what hangs has to be saved
+    if hangs and not why:
+        return []  # it is plain that it has to be saved
     why = why or [
         claim for claim in reasons(other.other, level, 1, gains) if isinstance(claim, SOLID)
     ]
