@@ -1275,7 +1275,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"^The pawn takes \w\d away from the knight on g[18]",
         lambda at, t: at.move.uci() in ("f2f3", "f7f6") and at.move.uci()[2:] in t,
     ),
-    ("own piece", r"[Tt]his shuts in|leaves the \w+ on \w\d shut in", hemmed_in),
+    ("own piece", r"[Tt]his shuts in [^:]+$|leaves the \w+ on \w\d shut in", hemmed_in),
     (
         "edge",
         r"stands at the edge",

@@ -22,7 +22,9 @@ import chess.engine
 import chess.pgn
 
 MOVE = r"\d+\.(?:\.\.)?(?:O-O(?:-O)?|[KQRBNa-h][\w=]*)[+#]?"
-WHY = re.compile(r", which (allowed mate|missed a mate|lost [a-z ]+)(?:,|(?=[ .]|$))")
+WHY = re.compile(
+    r", which (allowed mate|missed a mate|missed the win of [a-z ]+|lost [a-z ]+)(?:,|(?=[ .]|$))"
+)
 ABBREVIATION = r"(?<!\b[A-Z][a-z])"  # as in "St. Petersburg"
 WORTH = {chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 WON, BETTER, SWING = 0.6, 0.25, 0.3

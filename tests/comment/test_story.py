@@ -12,10 +12,13 @@ import chess.pgn
 import pytest
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Step
+from kibitz.comment.claims.aftermath import PicksUp
+from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.faults import AllowsMate, faults
 from kibitz.comment.claims.merits import Wins
-from kibitz.comment.facts import Scene, played
+from kibitz.comment.claims.outcomes import ComesOut, MatesLater
+from kibitz.comment.claims.tactical import TakesLoose
+from kibitz.comment.facts import Scene, Unit, played
 from kibitz.comment.judge import BAD, Label
 from kibitz.comment.words.speaker import Comment
 from kibitz.comment.words.story import Figures, Teller, decisive, figures_in, story_of
@@ -256,6 +259,34 @@ def test_nothing_was_lost_that_the_reply_did_not_take(then: float, lost: bool) -
     text = story_of(game.tree, figures, [bad, *[Comment()] * 3])
     assert "1.e4" in text
     assert ("which lost a rook" in text) is lost
+
+
+@pytest.mark.parametrize(
+    ("reply", "better", "why"),
+    [
+        (Wins((chess.PAWN,), ()), None, ""),  # for which alone no game turns
+        (Wins((chess.ROOK,), (chess.KNIGHT,)), None, ""),  # something is given for it
+        (ComesOut((chess.ROOK,), (), main=True), None, ""),  # other answers may keep it
+        (ComesOut((chess.BISHOP,), ()), None, ", which lost a bishop"),
+        (PicksUp(Unit(chess.KNIGHT, chess.F3, True)), None, ", which lost a knight"),
+        (TakesLoose(Unit(chess.QUEEN, chess.D1, True)), None, ", which lost a queen"),
+        (MatesLater(9), None, ", which allowed mate"),
+        (None, MatesLater(9), ", which missed a mate"),
+        (None, Wins((chess.ROOK,), ()), ", which missed the win of a rook"),
+        (Wins((chess.KNIGHT,), ()), Wins((chess.ROOK,), ()), ", which missed the win of a rook"),
+        (Wins((chess.ROOK,), ()), Wins((chess.KNIGHT,), ()), ", which lost a rook"),
+    ],
+)
+def test_a_story_says_why_the_game_turned(
+    reply: Claim | None, better: Claim | None, why: str
+) -> None:
+    game = parse_game("1. e4 e5 2. Nf3 Nc6 *")
+    marks = (Label.BLUNDER, Label.NONE, Label.NONE, Label.NONE)
+    claims = (() if each is None else (each,) for each in (better, reply))
+    bad = Comment("", (), *claims)
+    figures = Figures((0.0, -0.9, -0.9, -0.9, -0.9), marks, None)
+    text = story_of(game.tree, figures, [bad, *[Comment()] * 3])
+    assert (why in text) if why else (", which " not in text)
 
 
 # --- many games -----------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from kibitz.comment import force
 from kibitz.comment.claims import aftermath, outcomes
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, worth_of
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, worth_of
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, threatened
 from kibitz.comment.facts import Scene
@@ -106,3 +107,17 @@ def plain_threats(scene: Scene) -> list[Claim]:
         and threatened(claim, scene) >= LEAST_THREAT
         and is_confirmed(claim, scene)
     ]
+
+
+def most_won(claims: Sequence[Claim]) -> Kinds:
+    """The most that one of some claims says is won surely, with nothing given for it."""
+
+    def won(claim: Claim) -> Kinds:
+        match claim:
+            case merit.Wins(kinds, ()) | outcomes.ComesOut(kinds, (), back=False, main=False):
+                return kinds
+            case aftermath.PicksUp(taken, (), main=False) | tactic.TakesLoose(taken):
+                return (taken.kind,)
+        return ()
+
+    return max(map(won, claims), key=lambda kinds: worth_of(kinds, ()), default=())

@@ -16,7 +16,7 @@ from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.aftermath import PicksUp, Takes
-from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, step, worth_of
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import Nets, Wins
 from kibitz.comment.claims.outcomes import ComesOut, MatesLater
@@ -38,6 +38,7 @@ from kibitz.comment.judge import (
     value_of,
 )
 from kibitz.comment.openings import Opening, opening_in, without_book
+from kibitz.comment.select.reasons import most_won
 from kibitz.comment.select.selection import Selection
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
@@ -332,13 +333,15 @@ def _because(comment: Comment | Selection, kept: bool, teller: Teller) -> str:
 
 def _cause(comment: Comment | Selection) -> tuple[str, Kinds]:
     """The name of the clause that says why the game turned, and what was lost; empty if none."""
-    kinds = {type(claim) for claim in comment.claims}
-    if AllowsMate in kinds:
+    kinds = {type(claim) for claim in (*comment.claims, *comment.reply)}
+    if kinds & {AllowsMate, MatesLater}:
         return "mated", ()
-    for claim in comment.reply:
-        if isinstance(claim, Wins) and claim.won and not claim.lost:
-            return "lost", claim.won
-    return "missed" if MissesMate in kinds else "", ()
+    if kinds & {MissesMate} or any(isinstance(claim, MatesLater) for claim in comment.better):
+        return "missed", ()
+    lost, missed = most_won(comment.reply), most_won(comment.better)
+    key, won = ("missed.gain", missed) if worth_of(missed, lost) > 0 else ("lost", lost)
+    # A game turns by more than a pawn, of which there is more to say than that.
+    return (key, won) if worth_of(won, (chess.PAWN,)) > 0 else ("", ())
 
 
 def _calm(figures: Figures, first: int) -> str:

@@ -75,6 +75,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "mated": (", which allowed mate,",),
     "lost": (", which lost {won},",),
     "missed": (", which missed a mate,",),
+    "missed.gain": (", which missed the win of {won},",),
     "opening phase": ("in the opening",),
     "middlegame phase": ("in the middlegame",),
     "endgame phase": ("in the endgame",),

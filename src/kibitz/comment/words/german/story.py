@@ -84,6 +84,7 @@ STORY: dict[str, tuple[str, ...]] = {
     "mated": (", was ein Matt zuließ,",),
     "lost": (", was {won:den} kostete,",),
     "missed": (", was ein Matt ausließ,",),
+    "missed.gain": (", statt {won:den} zu gewinnen,",),
     "opening phase": ("in der Eröffnung",),
     "middlegame phase": ("im Mittelspiel",),
     "endgame phase": ("im Endspiel",),
