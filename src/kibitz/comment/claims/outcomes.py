@@ -191,9 +191,9 @@ def _settled_gains(gains: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     for plies in range(1, min(FAR + 1, len(gains)), 2):
         gain, end = min((gain, at) for at, gain in enumerate(gains[plies : plies + 2], start=plies))
         lasting = map(max, pairwise([*gains[end:], gains[-1]]))
-        spare = gain > FAR_GAIN or (gain == FAR_GAIN and gains[-1] >= gain)
-        kept = min(lasting) >= gain - spare
-        if kept and plies <= (FAR if gain >= FAR_GAIN else SHOWN):
+        far = gain >= FAR_GAIN
+        kept = min(lasting) >= gain - far  # of just so much only on the way
+        if kept and (gains[-1] >= gain or gain > FAR_GAIN) and plies <= (FAR if far else SHOWN):
             yield gain, plies, end
 
 

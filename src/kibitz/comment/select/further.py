@@ -343,7 +343,7 @@ def _hits(
 
 
 def hit_next(line: Scene, others: Sequence[Scene]) -> list[Claim]:
-    """What a piece that has taken something threatens to take next, and not in other lines."""
+    """What a piece that has moved threatens to take next, and not in other lines."""
     threats: list[Claim] = [
         claim
         for claim in proved_of(line)

@@ -51,6 +51,10 @@ FAINT = (  # the same in all phases
 PLACES = (  # nor what costs much
     *("Settles", "GetsBishops", "BishopPair", "Doubles", "closes_in", "minority_attack"),
 )
+BESIDES = (  # matters little where a move takes, checks or hits something besides
+    *("guards", "steps_away", "escape_square", "battery", "backs_up", "makes_way", "gains_space"),
+    *("connected_rooks", "TakesFile", "opens_file", "opens_centre", "OpensKing", "LosesCastling"),
+)
 HITS = (*CHASES, "attacks_loose", "outnumbers")  # what may have an answer
 SOLID = (
     *(*GAINS, merit.MateIn, fault.AvoidsLoss),

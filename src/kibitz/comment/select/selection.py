@@ -21,13 +21,12 @@ from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
 from kibitz.comment.select.contrast import consequences, is_there_too
 from kibitz.comment.select.criticism import criticised
-from kibitz.comment.select.further import intends
-from kibitz.comment.select.kinds import GAINS, SOLID
+from kibitz.comment.select.further import hit_next, intends
+from kibitz.comment.select.kinds import BESIDES, GAINS, SOLID
 from kibitz.comment.select.rank import (
     ALONE,
     Level,
     Memory,
-    is_confirmed,
     kind_of,
     proved_of,
     weight_of,
@@ -90,15 +89,8 @@ def _is_beside(scene: Scene, chosen: Sequence[Claim]) -> bool:
     took = scene.captured is not None and scene.captured.kind > chess.PAWN
     if took or scene.before.is_check() or scene.after.is_check():
         return True
-    claims = (claim for claim in proved_of(scene) if is_confirmed(claim, scene))
-    return any(kind_of(claim) == "chases" or _is_threat(claim, scene) for claim in claims)
-
-
-def _is_threat(claim: Claim, scene: Scene) -> bool:
-    """Whether a claim is that the piece that has moved may take another one next."""
-    if not isinstance(claim, merit.Threatens) or claim.target is None:
-        return False
-    return claim.step.move.from_square == scene.landed and claim.target.kind > chess.PAWN
+    chases = any(kind_of(claim) == "chases" for claim in proved_of(scene))
+    return chases or bool(hit_next(scene, []))
 
 
 def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> list[Claim]:
@@ -225,14 +217,6 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
             memory.won_at[scene.mover] = scene.before.ply()
 
 
-# What a move does besides, which matters little where it takes, checks or attacks something.
-BESIDES = frozenset(
-    (
-        *("connected_rooks", "TakesFile", "opens_file", "opens_centre", "guards", "gains_space"),
-        *("escape_square", "backs_up", "battery", "makes_way", "LosesCastling", "OpensKing"),
-        "steps_away",
-    )
-)
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
