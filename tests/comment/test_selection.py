@@ -563,9 +563,9 @@ def test_what_another_move_as_good_does_not_do_is_no_reason(
     other = as_good(made)
     assert (other is not None) is as_well
     [claim] = guards(made.instead)
-    assert is_incidental(claim, other) is as_well
-    assert not is_incidental(claim, made.instead)
-    assert not is_incidental(aftermath.Takes(unit("Ph2")), other)  # won, whatever others do
+    assert is_incidental(claim, made, as_good) is as_well
+    assert not is_incidental(claim, made, lambda scene: scene.instead)
+    assert not is_incidental(aftermath.Takes(unit("Ph2")), made, as_good)  # whatever others do
     assert as_good(replace(made, move=chess.Move.from_uci("e8d7"))) is None
 
 

@@ -55,7 +55,7 @@ REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a ga
 DOUBTED = 3  # times as many where a move seems to be bad, or the only good one
 AGAIN = 10  # the same where it still does
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
-CLEAR = 0.5  # of chances, lost by a move: its mark stands without the longest looks
+CLEAR = 0.4  # of chances, lost by a move: its mark stands without the longest looks
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 
@@ -354,8 +354,14 @@ class _Review:
         marked = {ply for ply, mark in self._labels().items() if mark in BAD} - self.sure
         narrow = {ply for ply in marked if views[ply].value + views[ply + 1].value < CLEAR}
         doubted = self._doubted(narrow)
-        looks = [partial(self._longest, self.views[ply], ply) for ply in doubted]
-        for ply, (view, own) in zip(doubted, self.searches.all(looks), strict=True):
+        limits = self.effort.marking(LONGEST_LOOK)
+        ends = [partial(self.searches.see, self.boards[ply + 1], limits) for ply in doubted]
+        looks = [partial(self._longest, views[ply], ply) for ply in doubted]
+        work: list[Callable[[], object]] = [*looks, *ends]
+        list(self.searches.all(work))  # what takes longest first, so that no engine is idle
+        for ply, look, end in zip(doubted, looks, ends, strict=True):  # all is known now
+            own = end()
+            view = _weighed([look()], own)
             if label(view, own) is label(*self.views[ply : ply + 2]):
                 continue
             self.views[ply] = with_second(view, self.views[ply])
@@ -405,15 +411,13 @@ class _Review:
         other = _among_others(had, before, self.moves[ply], searches, effort)
         looks = [had] if other.line[:1] in ((), had.line[:1]) else [had, other]
         pairs = [(look, with_best_tried(look, before, searches, effort)) for look in looks]
-        return _weighed(pairs, own)
+        return _weighed(pairs, own), own
 
     def _longest(self, had: Evaluation, ply: int) -> tuple[Evaluation, Evaluation]:
-        """What the longest looks see before a bad move, with the best one tried, and after it."""
-        before, searches, effort = self.boards[ply], self.searches, self.effort
-        look = _among_others(had, before, self.moves[ply], searches, effort, LONGEST_LOOK, 1)
-        lower = with_best_tried(look, before, searches, effort, LONGEST_LOOK)
-        own = searches.see(self.boards[ply + 1], effort.marking(LONGEST_LOOK))
-        return _weighed([(look, lower)], own)
+        """What the longest looks see before a bad move, and once the best one was tried."""
+        before, move = self.boards[ply], self.moves[ply]
+        look = _among_others(had, before, move, self.searches, self.effort, LONGEST_LOOK, 1)
+        return look, with_best_tried(look, before, self.searches, self.effort, LONGEST_LOOK)
 
 
 def _with_next(plies: set[int]) -> list[int]:
@@ -433,17 +437,15 @@ def _look(
         views[ply] = view
 
 
-def _weighed(
-    looks: Sequence[tuple[Evaluation, Evaluation]], own: Evaluation
-) -> tuple[Evaluation, Evaluation]:
+def _weighed(looks: Sequence[tuple[Evaluation, Evaluation]], own: Evaluation) -> Evaluation:
     """What is seen before a move, of looks at the best ones before and after they were tried.
 
     It is the lower of both. That errs to the mild side, so where their mean makes a mistake or a
-    blunder of the move, it is the mean. What is seen after the move is given back with it.
+    blunder of the move, it is the mean.
     """
     mean = max((halfway(*each) for each in looks), key=lambda view: view.value)
     low = max((lower for _, lower in looks), key=lambda view: view.value)
-    return mean if label(mean, own) in BAD else low, own
+    return mean if label(mean, own) in BAD else low
 
 
 def with_best_tried(

@@ -210,8 +210,8 @@ def _said(
 ) -> list[Remark]:
     """What is said of every move; what claims need for it is searched, and kept.
 
-    First every move is spoken of as if it were the only one, side by side; then all in their
-    order, as what was said before decides what is said now.
+    First every move is spoken of as if it were the only one, side by side, those with a mark first,
+    as they take longest; then all in their order, as what was said before decides what is said now.
     """
     scenes, language = scenes_of(analysis), language_of(style.language)
     keys = key_moments(figures.values, figures.labels)
@@ -223,13 +223,9 @@ def _said(
     def by_itself(scene: Scene, tone: Tone) -> None:
         lines_of(scene, select(scene, Memory(), style.level, tone), style.level, language)
 
-    asks = (
-        partial(by_itself, scene, tone)
-        for scene, tone, speaks in zip(scenes, tones, spoken, strict=True)
-        if speaks
-    )
-    for _ in searches.all(asks):
-        pass
+    plies = [ply for ply, speaks in enumerate(spoken) if speaks]
+    plies.sort(key=lambda ply: figures.labels[ply] is Label.NONE)
+    list(searches.all(partial(by_itself, scenes[ply], tones[ply]) for ply in plies))
     return _spoken(scenes, spoken, tones, style)
 
 

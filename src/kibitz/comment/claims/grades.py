@@ -84,7 +84,7 @@ class OnlyGood(Claim):
         values = (scene.had.value, -scene.has.value)
         stands = all(standing(value) == self.has for value in values)
         clear = stands and stands_clear(scene.had.value) and _is_only(scene)
-        return clear and _rival(scene) <= BELOW[self.has]
+        return clear and _rivals_stay(scene, BELOW[self.has])
 
 
 def grade_of(scene: Scene) -> Grade | None:
@@ -121,7 +121,7 @@ def _praise(scene: Scene) -> Grade | None:
         if best and gives.aim in BOLD:
             return Grade.BRILLIANT
         return Grade.GREAT if _is_only(scene) else Grade.INTERESTING
-    return Grade.GREAT if _is_only(scene) and not _is_obvious(scene) else None
+    return Grade.GREAT if not _is_obvious(scene) and _is_only(scene) else None
 
 
 def _is_only(scene: Scene) -> bool:
@@ -131,20 +131,26 @@ def _is_only(scene: Scene) -> bool:
     deeper = scene.searched_with(1, before=True).had
     if deeper is None or not is_only_move(deeper, scene.move):
         return False
-    return deeper.value - _rival(scene) >= LEAST_OF[Label.MISTAKE]
+    return _rivals_stay(scene, deeper.value - LEAST_OF[Label.MISTAKE])
 
 
-def _rival(scene: Scene) -> float:
-    """The most that looks before the move, and a long one after it, see in the second best one."""
+def _rivals_stay(scene: Scene, most: float) -> bool:
+    """Whether nothing sees more in the second best move; the longer a look, the later it is made.
+
+    Looks before the move, and a long one after its rival.
+    """
     looks = [scene.had, scene.searched_with(1, before=True).had]
-    other = next_best(scene)
     values = [look.second for look in looks if look is not None and look.second is not None]
+    if any(value > most for value in values):
+        return False
+    other = next_best(scene)
+    if other is not None and other.has is not None and -other.has.value > most:
+        return False
     longest = scene.searched_with(LAST_LOOK, before=True).had
-    if longest is not None and longest.line:
-        best = longest.line[0] == scene.move
-        rival = longest.second if best else longest.value
-        values += [] if rival is None else [rival]
-    return max([*values, *([-other.has.value] if other and other.has else [])], default=-1.0)
+    if longest is None or not longest.line:
+        return True
+    rival = longest.second if longest.line[0] == scene.move else longest.value
+    return rival is None or rival <= most
 
 
 def _is_obvious(scene: Scene) -> bool:

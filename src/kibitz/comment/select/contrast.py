@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import chess
@@ -68,12 +68,14 @@ def as_good_reply(scene: Scene) -> Scene | None:
     return replace(scene.other, move=has.other.line[0], follow=has.other.line[1:], has=None)
 
 
-def is_incidental(claim: Claim, other: Scene | None) -> bool:
+def is_incidental(claim: Claim, scene: Scene, alike: Callable[[Scene], Scene | None]) -> bool:
     """Whether a move does something slight that another as good one does not do."""
     slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
     slight = slight or isinstance(claim, outlook.Intends)
-    slight = slight and not threatens_mate(claim)
-    return slight and other is not None and not claim.proved(other)
+    if not slight or threatens_mate(claim):
+        return False
+    other = alike(scene)
+    return other is not None and not claim.proved(other)
 
 
 def consequences(scene: Scene) -> Iterator[Claim]:
@@ -316,15 +318,20 @@ def _is_all(claim: Claim, taken: Unit | None) -> bool:
     return isinstance(claim, aftermath.PicksUp) and claim.target == taken
 
 
-def wins_by(claim: outlook.Meets, scene: Scene) -> bool:
-    """Whether the answer to the refutation wins something, as it does not where it refutes."""
-    better = scene.instead.after
-    then = played(better, claim.reply.move)
-    gain = force.gain(then, claim.answer.move)
-    up = balance(then, scene.mover) - balance(better, scene.mover)  # what the reply takes
+def wins_by(scene: Scene) -> list[outlook.Meets]:
+    """The answer to the refutation, where it wins something as it does not where it refutes."""
     there = force.gain(scene.other.after)
-    wins = gain is not None and gain + 100 * up >= force.LEAST
-    return wins and there is not None and there < force.LEAST
+    if there is None or there >= force.LEAST:
+        return []
+
+    def wins(claim: outlook.Meets) -> bool:
+        better = scene.instead.after
+        then = played(better, claim.reply.move)
+        gain = force.gain(then, claim.answer.move)
+        up = balance(then, scene.mover) - balance(better, scene.mover)  # what the reply takes
+        return gain is not None and gain + 100 * up >= force.LEAST
+
+    return [*filter(wins, outlook.meets(scene))]
 
 
 def is_missed(claim: Claim, scene: Scene) -> bool:

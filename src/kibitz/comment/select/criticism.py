@@ -167,8 +167,7 @@ def _its_own(line: Claim, scene: Scene) -> Claim:
     """A better move without what another as good one does not do."""
     if not isinstance(line, fault.Better) or not line.why:
         return line
-    other = as_good(scene)
-    why = tuple(claim for claim in line.why if not is_incidental(claim, other))
+    why = tuple(claim for claim in line.why if not is_incidental(claim, scene, as_good))
     return line if why == line.why else fault.Better(line.step, why, line.plies if why else 0)
 
 
@@ -305,12 +304,11 @@ def _refutation(scene: Scene, level: Level, most: int) -> list[Claim]:
         theirs = [*moves_of(scene.instead.other)] if scene.instead.reply else []
         theirs += same_reply(scene)
         same = CHASES if scene.instead.reply == scene.reply else ()
-        alike = as_good_reply(scene)
         claims = [
             claim
             for claim in claims
             if not (falls_anyway(claim, scene) or was_threatened(claim, scene))
-            if not is_incidental(claim, alike)
+            if not is_incidental(claim, scene, as_good_reply)
             if isinstance(claim, SOLID)
             or not (kind_of(claim) in same or is_there_too(claim, theirs))
         ]
@@ -374,7 +372,7 @@ def _in_main_line(claims: Sequence[Claim], line: Scene) -> Sequence[Claim]:
 
 def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
     """Why another move was better."""
-    instead, other = scene.instead, as_good(scene)
+    instead = scene.instead
     more = [claim for claim in consequences(instead) if is_missed(claim, scene)]
     left_out = too_little(scene) - {*SAVES}
     if not scene.takes_back and is_ahead_soon(instead, scene) and not takes_later(scene):
@@ -384,10 +382,10 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         for claim in reasons(instead, level, most, more)
         if not (is_shared(claim, scene) or is_declined(claim) or is_too_small(claim, scene))
         and kind_of(claim) not in left_out
-        and not is_incidental(claim, other)
         and not (
             costs_much(scene) and (is_spent(claim, instead) or is_guard_of_nothing(claim, scene))
         )
+        and not is_incidental(claim, scene, as_good)
     ]
     better, avoids = brief(claims), fault.AvoidsLoss()
     if scene.reply:
@@ -402,8 +400,7 @@ def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: 
         elif not (parried or any_solid(better)) and (guards := _covers(reply, scene)):
             better = [*guards, *(claim for claim in better if kind_of(claim) not in DEFENDS)][:most]
         elif not (parried or any_solid(better)):
-            better = [*better, *(claim for claim in outlook.meets(scene) if wins_by(claim, scene))]
-            better = better[-most:]
+            better = [*better, *wins_by(scene)][-most:]
     if not any_solid(better) or all(map(is_unnamed, better)):
         better = _and_main(better, more, instead, most)
     taking = (*GAINS, outcomes.ComesOut, aftermath.PicksUp)

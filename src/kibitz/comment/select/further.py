@@ -299,9 +299,9 @@ def _found_on_the_board(
     if (why := _hits(scene.instead, level, [])) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
     later = scene.instead.ahead(2)
-    if later and is_forced(scene.instead, 2):
-        why = taken(later, scene) or _hits(later, level, [])
-        if why and not (is_of_a_pawn(why[0]) or is_shared(why[0], scene)):
+    if later and (why := taken(later, scene) or _hits(later, level, [])):
+        slight = is_of_a_pawn(why[0]) or is_shared(why[0], scene)
+        if not slight and is_forced(scene.instead, 2):
             yield fault.Better(best.step, why, 2)
     if mark_of(scene) is not Label.BLUNDER:  # which doubled pawns do not explain
         if answer and (why := tuple(c for c in _doubled(scene.other) if is_the_cost(c, scene))):

@@ -139,28 +139,40 @@ def kind_of(claim: Claim) -> str:
 
 
 def ranked(
-    scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level, soft: bool = False
+    scene: Scene,
+    claims: Iterable[Claim],
+    memory: Memory,
+    level: Level,
+    soft: bool = False,
+    most: int | None = None,
 ) -> list[Claim]:
     """The claims worth saying, the most important first, without those that say the same.
 
-    `soft` lets slight ones pass, too, and plans in a position full of tactics.
+    `soft` lets slight ones pass, too, and plans in a position full of tactics. What decides nothing
+    is not confirmed, as that takes searches.
     """
     least, claims = SOFT if soft else LEAST[level], [_surely(claim, scene) for claim in claims]
     if any(map(_is_named, claims)):
         claims = [claim for claim in claims if not _is_vague(claim, scene)]
     if any(isinstance(claim, aftermath.PicksUp) for claim in claims):
         claims = [claim for claim in claims if claim != merit.Wins((chess.PAWN,), ())]
-    if any(isinstance(claim, aftermath.PicksUp) and is_confirmed(claim, scene) for claim in claims):
+    picks = [claim for claim in claims if isinstance(claim, aftermath.PicksUp)]
+    if any(map(is_unnamed, claims)) and any(is_confirmed(claim, scene) for claim in picks):
         claims = [claim for claim in claims if not is_unnamed(claim)]
     claims = _mate_or_gain(_as_it_comes(_without_what_is_taken(claims), scene), scene)
-    if any(_names_gain(claim) and is_confirmed(claim, scene) for claim in claims):
-        claims = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
+    telling = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
+    named = filter(_names_gain, claims) if len(telling) < len(claims) else ()
+    if any(is_confirmed(claim, scene) for claim in named):
+        claims = telling
     weighed = sorted(
         ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
         key=lambda entry: (-entry[0], entry[1]),
     )
     chosen: list[Claim] = []
+    decides = any(isinstance(claim, MATES) or _is_quiet(claim) for claim in claims)
     for weight, _, claim in weighed:
+        if len(chosen) == most and not decides:
+            break
         if weight < (SECOND if chosen else least):
             continue
         if _was_said(claim, memory) or _is_covered(claim, chosen):
@@ -175,8 +187,8 @@ def ranked(
         heavy = {claim for claim in chosen if weight_of(claim, level) >= HEAVY}
         bare = (claim for claim in chosen if kind_of(claim) == "bare_king")
         how = {claim for claim in chosen if isinstance(claim, MUST_PAY)}.union(bare)
-        return sorted(heavy | how, key=chosen.index)
-    return chosen
+        return sorted(heavy | how, key=chosen.index)[:most]
+    return chosen[:most]
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:
@@ -228,20 +240,21 @@ def _as_it_comes(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
     Nor with that line where what the move takes at once is all that it wins.
     """
     comes = next((claim for claim in claims if _names_gain(claim)), None)
-    if not isinstance(comes, outcomes.ComesOut) or not is_confirmed(comes, scene):
+    if not isinstance(comes, outcomes.ComesOut):
         return claims
     end = comes.won, comes.lost
-    claims = [
+    left = [
         claim
         for claim in claims
         if not (isinstance(claim, merit.Wins) and claim.won and (claim.won, claim.lost) != end)
     ]
     if comes.line and scene.captured and scene.reply and scene.reply.to_square == scene.landed:
         # Retaken, so that the line has to be shown.
-        claims = [c for c in claims if not (isinstance(c, merit.Wins) and c.won and not c.lost)]
-    picks = (claim for claim in claims if isinstance(claim, aftermath.PicksUp))
-    at_once = any(end == ((claim.target.kind,), ()) and not claim.line for claim in picks)
-    return [claim for claim in claims if claim != comes] if at_once else claims
+        left = [c for c in left if not (isinstance(c, merit.Wins) and c.won and not c.lost)]
+    picks = (claim for claim in left if isinstance(claim, aftermath.PicksUp))
+    if any(end == ((claim.target.kind,), ()) and not claim.line for claim in picks):  # at once
+        left = [claim for claim in left if claim != comes]
+    return left if len(left) < len(claims) and is_confirmed(comes, scene) else claims
 
 
 def _mate_or_gain(claims: Sequence[Claim], scene: Scene) -> Sequence[Claim]:
@@ -415,9 +428,9 @@ def worth_saying(
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
-        return ranked(scene, [*springs(scene), *how], memory, level, soft)[: min(2, most)]
+        return ranked(scene, [*springs(scene), *how], memory, level, soft, min(2, most))
     proved = [claim for claim in proved_of(scene) if soft or kind_of(claim) not in WHY_ONLY]
-    return ranked(scene, [*proved, *asides(scene), *more], memory, level, soft)[:most]
+    return ranked(scene, [*proved, *asides(scene), *more], memory, level, soft, most)
 
 
 def asides(scene: Scene) -> list[Claim]:

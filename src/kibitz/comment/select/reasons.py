@@ -36,7 +36,7 @@ def reasons(scene: Scene, level: Level, most: int, more: Sequence[Claim] = ()) -
             claim for claim in worth_saying(scene, Memory(), level, 1) if is_a_reason(claim, scene)
         ]
     for soft in (False, True):
-        claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft)[: most + 1]
+        claims = ranked(scene, [*proved_of(scene), *more], Memory(), level, soft, most + 1)
         if chosen := [claim for claim in claims if is_a_reason(claim, scene)][:most]:
             return [as_sure(claim, scene) for claim in chosen]
     return plain_threats(scene)[:most]
