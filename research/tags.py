@@ -99,6 +99,13 @@ def tagged_in(paths: Sequence[Path], half: str, seed: int, most: int) -> list[Ta
                 odd = hashlib.sha256(name.encode()).digest()[0] & 1
                 if name and row["Moves"] and tags & {*TAGS} and bool(odd) == (half == "held"):
                     puzzles[name] = Tagged(row["FEN"], tuple(row["Moves"].split()), tags)
+    if not puzzles:
+        names = ", ".join(map(str, paths)) or "no table"
+        raise InputError(
+            "no puzzle of this half has a tag with an idea",
+            value=names,
+            fix="name tables of Lichess's puzzles",
+        )
     drawn = random.Random(seed).sample(sorted(puzzles), min(most, len(puzzles)))
     return [puzzles[name] for name in drawn]
 

@@ -16,6 +16,7 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
 from kibitz.comment.claims.features import Feature, chases
 from kibitz.comment.claims.ideas import quiet_killer
+from kibitz.comment.claims.motifs import pays_off
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
 from kibitz.comment.facts import Scene, exposure
@@ -45,6 +46,7 @@ from kibitz.comment.select.further import (
     intends,
     later_in_line,
     met,
+    on_the_board,
     with_threat,
 )
 from kibitz.comment.select.kinds import brief, is_declined, pays
@@ -218,6 +220,75 @@ def test_a_queen_that_is_taken_is_no_move_in_between() -> None:
     claim = tactic.Intermezzo(chess.B5)
     assert claim.proved(made)
     assert claim not in ranked(made, [claim], Memory(), "club")
+
+
+@pytest.mark.parametrize(("taken", "said"), [("b", True), ("q", False)])
+def test_a_move_in_between_takes_less_than_what_can_wait(taken: str, said: bool) -> None:
+    """A bishop on g7 before the knight that has just taken a pawn, or a queen there."""
+    fen = f"2bqr1k1/5p{taken}p/4pnp1/rp1P4/8/1B3N1P/PB1Q1PP1/R3R1K1 b - - 0 19"
+    made = scene(fen, "(Nxd5) Bxg7 Kxg7 Bxd5 b4", has=seen(-0.6))
+    claim = tactic.Intermezzo(chess.D5)
+    assert claim.proved(made)
+    assert (claim in ranked(made, [claim], Memory(), "club")) is said
+
+
+@pytest.mark.parametrize(("bishop", "kept"), [("B", True), ("R", False)])
+def test_a_motif_pays_though_its_line_ends_within_an_exchange(bishop: str, kept: bool) -> None:
+    """The queen that falls a ply before the end is taken back, or is not."""
+    fen = "r1bqk2r/ppp2ppp/4p3/2Pp4/1bnPn?2/2N2NP1/PP2PP1P/2RQKB1R w Kkq - 1 9"
+    last = "Bxc7" if kept else "a3"
+    line = f"Qa4+ Bd7 Qxb4 a5 Qxb7 Rb8 Qxc7 Qxc7 {last}"
+    made = scene(fen.replace("?", bishop), line, has=seen(-0.7))
+    fork = tactic.Fork(unit("Qa4"), (unit("ke8"), unit("bb4")))
+    assert fork.proved(made)
+    assert pays_off(fork, made) is kept
+
+
+def test_what_is_not_asked_for_is_not_confirmed() -> None:
+    """That would take searches; a mate further down decides what else is said."""
+    made = scene("r3k3/8/8/1N6/8/8/8/4K3 w - - 0 1", "Nc7+ Kd7 Nxa8", has=seen(-0.5))
+    fork = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
+    picks = merit.Wins((chess.ROOK,), ())
+    claims = [fork, picks]
+    assert ranked(made, claims, Memory(), "club", most=1) == [fork]
+    assert picks not in made.memo
+    assert ranked(made, claims, Memory(), "club", most=2)[:1] == [fork]
+    assert picks in made.memo
+
+
+BISHOPS = "1r1q1rk1/1b1pbppp/Np3n2/2p5/4PQ2/5P2/PPPBB1PP/R4RK1 b - - 0 15"
+
+
+def test_a_bishop_given_for_a_knight_leaves_the_other_side_with_both() -> None:
+    """In the exchange that the bad move began; not where the knight was lost before."""
+    line = "Bxa6 d6 Bd3 d5 Rae1 Re8"
+    assert aftermath.bishops_got(scene(BISHOPS, f"(Bxa6) {line}")) == [aftermath.GetsBishops()]
+    after = scene(BISHOPS, f"Bxa6 {line}").after
+    assert aftermath.bishops_got(scene(after.fen(), f"{line}")) == []
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "worth", "said"),
+    [
+        ("5rk1/1p4p1/2r1p3/p5Bp/2R1Q3/Pn6/1q3PPP/3R2K1 w - - 0 27", "f4 Nd2", 0.25, "TakesSquare"),
+        ("5rk1/1p4p1/2r1p3/p5Bp/2R1Q3/Pn6/1q3PPP/3R2K1 w - - 0 27", "f4 Nd2", 0.5, ""),
+        (BISHOPS, "Bxa6 Bxa6 d6 Bd3 d5 Rae1", 0.25, "GetsBishops"),
+    ],
+)
+def test_a_square_that_is_taken_explains_a_mistake_at_most(
+    fen: str, line: str, worth: float, said: str
+) -> None:
+    """Not a blunder, and not where the answer takes something."""
+    best = {"f4": "d1f1", "Bxa6": "b8c8"}[line.split()[0]]
+    made = scene(fen, line, seen(0.0, best))
+    made = replace(made, has=seen(worth, *map(str, made.follow)))
+    causes: list[Claim] = [fault.Allows(step(str(made.reply)), ())]
+    lines: list[Claim] = [fault.Better(Step(made.instead.move, ""), ())]
+    told, _ = on_the_board(made, causes, lines, "club")
+    why = [
+        kind_of(claim) for cause in told if isinstance(cause, fault.Allows) for claim in cause.why
+    ]
+    assert (said in why) if said else "TakesSquare" not in why
 
 
 @pytest.mark.parametrize(("second", "alone"), [(0.3, True), (0.5, False)])

@@ -55,7 +55,7 @@ REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a ga
 DOUBTED = 3  # times as many where a move seems to be bad, or the only good one
 AGAIN = 10  # the same where it still does
 DEEP = 20_000  # at least, for each line, before what depends on a search is said
-CLEAR = 0.4  # of chances, lost by a move: its mark stands without the longest looks
+CLEAR = 0.5  # of chances, lost by a move: its mark stands without the longest looks
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
 FITS = 500_000  # nodes of a search that a small table serves
 

@@ -390,8 +390,8 @@ def bishops_got(scene: Scene) -> list[GetsBishops]:
     def alone(board: chess.Board) -> bool:
         return has_bishop_pair(board, scene.mover) and not has_bishop_pair(board, not scene.mover)
 
-    uneven = balance(scene.before, scene.mover) != balance(scene.calm_boards[-1], scene.mover)
-    if alone(scene.before) or uneven:
+    had, has = (balance(board, scene.mover) for board in (scene.start, scene.calm_boards[-1]))
+    if alone(scene.before) or had != has:
         return []
     if not any(map(alone, scene.calm_boards[1 : TRADE + 1])):
         return []

@@ -6,7 +6,7 @@ moves that follow: what is announced by a move is carried out by the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import chess
 
@@ -53,6 +53,7 @@ from kibitz.comment.facts import (
     pinner_of,
     played,
     ray_beyond,
+    settled,
     unit,
     units,
 )
@@ -354,8 +355,14 @@ def _wins_back(scene: Scene) -> bool:
         return False
     if len(scene.follow) < merit.LONG_ENOUGH:
         return scene.has is None
+    return _is_kept(merit.far_boards(scene), scene)
+
+
+def _is_kept(boards: Sequence[chess.Board], scene: Scene) -> bool:
+    """Whether what pays is there at the end of a line and a ply before, exchanges carried out."""
     least = balance(scene.before, scene.mover) + PAYS
-    return all(balance(board, scene.mover) >= least for board in merit.far_boards(scene)[-2:])
+    ends = (settled(board, scene.mover) for board in boards[-2:])
+    return all(end is not None and end >= least for end in ends)
 
 
 def pays_off(claim: Claim, scene: Scene) -> bool:
@@ -376,10 +383,7 @@ def _is_carried_out(claim: Claim, scene: Scene) -> bool:
     longer = scene if len(scene.follow) > merit.LONG_ENOUGH else merit.expected_again(scene)
     if longer is None or longer.next != scene.next:
         return False
-    end, least = longer.boards[-1], balance(scene.before, scene.mover) + PAYS
-    hangs = force.gain(end) if end.turn != scene.mover else 0
-    kept = all(balance(board, scene.mover) >= least for board in longer.boards[-2:])
-    return kept and hangs is not None and hangs < force.LEAST
+    return _is_kept(longer.boards, scene)
 
 
 def falls_next(claim: Claim, scene: Scene) -> bool:

@@ -268,8 +268,8 @@ def _found_on_the_board(
 ) -> Iterator[Claim]:
     """What the refutation or the better move takes, or attacks; a piece that goes back.
 
-    Where there is none of that, pawns that they double. The better move has to be one of which
-    nothing is said yet, but for what is taken at once.
+    Where there is none of that, pawns that they double, or both bishops. The better move has to be
+    one of which nothing is said yet, but for what is taken at once.
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
@@ -303,10 +303,10 @@ def _found_on_the_board(
         slight = is_of_a_pawn(why[0]) or is_shared(why[0], scene)
         if not slight and is_forced(scene.instead, 2):
             yield fault.Better(best.step, why, 2)
-    if mark_of(scene) is not Label.BLUNDER:  # which doubled pawns do not explain
-        if answer and (why := tuple(c for c in _doubled(scene.other) if is_the_cost(c, scene))):
+    if mark_of(scene) is not Label.BLUNDER:  # which they do not explain
+        if answer and (why := tuple(c for c in _left(scene.other) if is_the_cost(c, scene))):
             yield fault.Allows(answer.reply, why[:1])
-        if why := tuple(claim for claim in _doubled(scene.instead) if is_missed(claim, scene)):
+        if why := tuple(claim for claim in _left(scene.instead) if is_missed(claim, scene)):
             yield fault.Better(best.step, why[:1])
     if answer and (why := _hits(scene.other, level, theirs, met=True)):
         yield fault.Allows(answer.reply, why)
@@ -320,15 +320,18 @@ def _found_on_the_board(
 def _square_taken(scene: Scene) -> tuple[Claim, ...]:
     """That the refutation takes from a piece the square to which it should have gone."""
     move, board = scene.instead.move, scene.after
+    if mark_of(scene) is Label.BLUNDER or scene.other.captured is not None:
+        return ()  # which a square does not explain, or what is taken does
     if board.piece_at(move.from_square) != scene.before.piece_at(move.from_square):
         return ()
     takes = changed.TakesSquare(unit(scene.before, move.from_square), move.to_square)
     return (takes,) if takes.proved(scene.other) else ()
 
 
-def _doubled(line: Scene) -> list[aftermath.Doubles]:
-    """The doubled pawns that a trade leaves the other side with, as a long look has it."""
-    return [claim for claim in aftermath.doubled(line) if is_confirmed(claim, line)]
+def _left(line: Scene) -> list[Claim]:
+    """Doubled pawns of the other side, or both bishops, that a trade leaves, by long looks, too."""
+    left = [*aftermath.doubled(line), *aftermath.bishops_got(line)]
+    return [claim for claim in left if is_confirmed(claim, line)]
 
 
 def _hits(

@@ -354,7 +354,9 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         obvious = scene.captured is not None and not claim.hard
         return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
     if isinstance(claim, tactic.Intermezzo) and scene.captured is not None:
-        return scene.captured.worth < WORTH[scene.last_took or chess.KING]  # it takes more
+        waits = scene.before.piece_type_at(claim.square) or chess.PAWN
+        less = scene.captured.worth < WORTH[scene.last_took or chess.KING]
+        return less or scene.captured.worth <= WORTH[waits]  # else it takes more
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):
