@@ -185,10 +185,15 @@ def ranked(
             chosen.append(claim)
     if any(isinstance(claim, MATES) or _is_quiet(claim) for claim in chosen):
         heavy = {claim for claim in chosen if weight_of(claim, level) >= HEAVY}
-        bare = (claim for claim in chosen if kind_of(claim) == "bare_king")
-        how = {claim for claim in chosen if isinstance(claim, MUST_PAY)}.union(bare)
+        how = {claim for claim in chosen if _is_how(claim)}
         return sorted(heavy | how, key=chosen.index)[:most]
     return chosen[:most]
+
+
+def _is_how(claim: Claim) -> bool:
+    """Whether a claim says how a mate, or a win by a quiet move, comes about."""
+    pinned = claim.piece.kind if isinstance(claim, tactic.Pins) else None
+    return isinstance(claim, MUST_PAY) or pinned == chess.QUEEN or kind_of(claim) == "bare_king"
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:
