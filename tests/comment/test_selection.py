@@ -291,6 +291,76 @@ def test_a_square_that_is_taken_explains_a_mistake_at_most(
     assert (said in why) if said else "TakesSquare" not in why
 
 
+def told_of(fen: str, line: str, best: str, has: float) -> list[tuple[int, list[str]]]:
+    """What the board says of the refutation of a move, where no line explains it."""
+    made = scene(fen, line, seen(0.1, best))
+    made = replace(made, has=seen(has, *map(str, made.follow)))
+    causes: list[Claim] = [fault.Allows(step(str(made.reply)), ())]
+    better: list[Claim] = [fault.Better(Step(made.instead.move, ""), ())]
+    told, _ = on_the_board(made, causes, better, "club")
+    return [(each.plies, kinds(each.why)) for each in told if isinstance(each, fault.Allows)]
+
+
+def test_an_exchange_that_leaves_unlike_pieces_is_told_as_that() -> None:
+    """Bishop and knight for rook and pawn; not where much more is lost."""
+    fen = "r1bq1rk1/ppp1ppbp/2n3p1/4N1B1/2BPp3/8/PPP2PPP/R2Q1RK1 w - - 2 10"
+    for has, why in ((0.2, ["imbalance"]), (0.6, [])):
+        told = told_of(fen, "Nxf7 Rxf7 Bxf7+ Kxf7 c3 Qd5", "e5c6", has)
+        assert told == [(2 * len(why), why)]
+
+
+def test_what_only_takes_back_later_is_no_reason() -> None:
+    fen = "5k2/4q2Q/4Pb2/2p3P1/8/6P1/1p2RPK1/1B1r4 b - - 0 47"
+    assert told_of(fen, "Bd4 Qg6 Rxb1 Qxb1 Kg8", "e7h7", 0.3) == [(0, [])]
+    free = "4k2r/p7/8/8/8/8/8/1R2K3 b - - 0 1"
+    assert told_of(free, "Rg8 Ra1 Rg2 Rxa7 Rb2", "a7a6", 0.2) == [(2, ["Takes"])]
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.9, ["Intends"]), (0.5, [])])
+def test_a_quiet_move_after_a_check_says_what_it_threatens(value: float, said: list[str]) -> None:
+    """If it is as good as what a long look expects there."""
+    fen = "5k2/4q3/4P3/2p2QP1/3b4/6P1/1p2RPK1/1B1r4 b - - 2 48"
+
+    def look(at: chess.Board, _: int) -> Evaluation:
+        if at.piece_at(chess.F4):
+            return replace(seen(-1.0), score=Score("mate", -4))
+        if not at.turn:
+            return seen(-value if at.piece_at(chess.E4) else -0.9)
+        if at.piece_at(chess.E4) and at.piece_at(chess.E7):  # the other side passes
+            return replace(seen(1.0, "e4f4"), score=Score("mate", 5))
+        return seen(0.9)
+
+    made = scene(fen, "Kg8 Qg6+ Kf8 Re4 Qb7", seen(-0.5, "f8e8"))
+    has = seen(0.9, *map(str, made.follow))
+    made = Scene(made.before, made.move, made.follow, seen_by(look), had=made.had, has=has)
+    causes: list[Claim] = [fault.Allows(step("f5g6"), ())]
+    told, _ = later_in_line(made, causes, [], "club")
+    assert [kinds(each.why) for each in told if isinstance(each, fault.Allows)] == [said]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("g5 Rce1 Ng4+ fxg4 hxg4", ["attacks_loose"]), ("g5 Rce1 Nc6 Rc1 Nd4 Rc3 Rxc3", [])],
+)
+def test_an_attack_on_what_is_lost_elsewhere_is_a_reason(line: str, why: list[str]) -> None:
+    """The knight on e5 gives itself up on g4, or gets away."""
+    fen = "2r2rk1/p4p2/1p2p1p1/3pn2p/7q/1P3P1B/P2Q2PK/2R3R1 b - - 5 27"
+    assert told_of(fen, line, "g8g7", 0.7)[0][1] == why
+
+
+@pytest.mark.parametrize(("answer", "why"), [("Qg6 c4", ["TradesQueens"]), ("Qxe7+ Kxe7", [])])
+def test_queens_that_should_have_gone_are_a_reason(answer: str, why: list[str]) -> None:
+    """Where the own king is the more open one, and the move made leaves them on."""
+    fen = "5k2/4q2Q/4Pb2/2p3P1/8/6P1/1p2RPK1/1B1r4 b - - 0 47"
+    made = scene(fen, f"Bd4 {answer}", seen(-0.5, "e7h7", "b1h7", "f6g5", "e2b2", "c5c4"))
+    made = replace(made, has=seen(0.75, *map(str, made.follow)))
+    causes: list[Claim] = [fault.Allows(step(str(made.reply)), ())]
+    better: list[Claim] = [fault.Better(Step(made.instead.move, ""), ())]
+    _, (told,) = on_the_board(made, causes, better, "club")
+    assert isinstance(told, fault.Better)
+    assert kinds(told.why) == why
+
+
 @pytest.mark.parametrize(("second", "alone"), [(0.3, True), (0.5, False)])
 def test_a_move_alone_keeps_a_win_where_the_next_one_is_clearly_less(
     second: float, alone: bool

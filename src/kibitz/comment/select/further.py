@@ -9,20 +9,24 @@ from collections.abc import Iterator, Sequence
 
 import chess
 
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, is_forced, step
+from kibitz.comment.claims.claim import Claim, falls_along, is_forced, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
+from kibitz.comment.claims.features import imbalance
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import is_forcing, mark_of
-from kibitz.comment.facts import Scene, phase, unit
+from kibitz.comment.claims.structure import attacks_loose
+from kibitz.comment.facts import Scene, balance, phase, unit
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
+    PIECE,
     consequences,
+    costs_much,
     ends_apart,
     falls_too,
     is_missed,
@@ -63,6 +67,7 @@ from kibitz.comment.select.rank import (
 from kibitz.comment.select.reasons import plain_threats, reasons
 
 ATTACKS = (*FORCING, "strikes")
+FALLS = 4  # plies after an attack in which a piece is lost
 ANSWERS = (fault.Allows, fault.Overlooks)
 # What the second move of a line may do as a reason, though its first answer is not forced.
 AT_HAND = ("attacks_two", "ThreatensMate", "escorts", "Seventh", "Undermines", "Pins")
@@ -138,6 +143,7 @@ def later_in_line(
         other = scene.instead.other if best is not None and scene.instead.reply else None
         hits = bool(causes[0].why) and all(map(is_hit, causes[0].why))
         plies, why = _later(scene.other, other, level, hits)
+        plies, why = (plies, why) if why else (2, _after_check(scene, other, level))
         allows = fault.Allows(causes[0].reply, why, plies)
         if why and allows.proved(scene):
             return [allows, *causes[1:]], lines
@@ -176,6 +182,20 @@ def _later(
     return 0, ()
 
 
+def _after_check(scene: Scene, other: Scene | None, level: Level) -> tuple[Claim, ...]:
+    """What a quiet move threatens that follows when the answer has given check."""
+    line = scene.other.ahead(2) if scene.after.gives_check(scene.other.move) else None
+    if line is None or line.captured is not None or line.after.is_check():
+        return ()
+    theirs = [] if other is None else [*moves_of(other)]
+    return tuple(
+        claim
+        for claim in intends(line, level)
+        if not (is_hit(claim) or is_there_too(claim, theirs) or was_threatened(claim, scene))
+        and (_is_best(line) or _is_as_good(line))
+    )
+
+
 def how_it_wins(line: Scene, level: Level) -> tuple[int, tuple[Claim, ...]]:
     """The motif by which a later move of a line wins, and the plies until then."""
     for number, scene in enumerate(moves_of(line)):
@@ -189,6 +209,13 @@ def _is_best(scene: Scene) -> bool:
     """Whether a long look, too, expects the move of a line."""
     expected = scene.analysis.expected(scene.before, LAST_LOOK)
     return expected is None or expected[:1] == [scene.move]
+
+
+def _is_as_good(scene: Scene) -> bool:
+    """Whether long looks find the move of a line as good as the one that they expect."""
+    boards = scene.before, scene.after
+    looks = [scene.analysis.deeper(board, LAST_LOOK) for board in boards]
+    return sum(look.value for look in looks if look is not None) <= AS_GOOD
 
 
 def _is_quiet(line: Scene, plies: int) -> bool:
@@ -287,7 +314,8 @@ def _found_on_the_board(
         yield fault.Better(best.step, (*why, *_besides(scene.instead, [])))
     if kept := retaking_fails(scene.instead):
         yield fault.Better(best.step, (*kept,))
-    if answer and (later := scene.other.ahead(2)) and (why := taken(later, scene)):
+    later = scene.other.ahead(2) if answer else None
+    if answer and later and not later.takes_back and (why := taken(later, scene)):
         yield fault.Allows(answer.reply, why, 2)
     if mark_of(scene) is not Label.BLUNDER:
         yield from fault.went_back(scene)
@@ -303,18 +331,45 @@ def _found_on_the_board(
         slight = is_of_a_pawn(why[0]) or is_shared(why[0], scene)
         if not slight and is_forced(scene.instead, 2):
             yield fault.Better(best.step, why, 2)
+    yield from _later_on_the_board(scene, best, answer, level, theirs)
+
+
+def _later_on_the_board(
+    scene: Scene,
+    best: fault.Better,
+    answer: fault.Allows | fault.Overlooks | None,
+    level: Level,
+    theirs: Sequence[Scene],
+) -> Iterator[Claim]:
+    """What trades leave, and attacks that may be met, but for what stands in `theirs` as well."""
     if mark_of(scene) is not Label.BLUNDER:  # which they do not explain
         if answer and (why := tuple(c for c in _left(scene.other) if is_the_cost(c, scene))):
             yield fault.Allows(answer.reply, why[:1])
-        if why := tuple(claim for claim in _left(scene.instead) if is_missed(claim, scene)):
+        left = (*_left(scene.instead), *_without_queens(scene.instead))
+        if why := tuple(claim for claim in left if is_missed(claim, scene)):
             yield fault.Better(best.step, why[:1])
     if answer and (why := _hits(scene.other, level, theirs, met=True)):
         yield fault.Allows(answer.reply, why)
+    if answer and (why := _falls_later(scene.other)):
+        yield fault.Allows(answer.reply, why)
+    yield from _unlike(scene, answer)
     hit = hit_next(scene.other, theirs) if answer and scene.other.captured else []
     if answer and hit and not is_spent(hit[0], scene.other):
         yield fault.Allows(answer.reply, (*hit,))
     if (why := _hits(scene.instead, level, [], met=True)) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
+
+
+def _unlike(scene: Scene, answer: fault.Allows | fault.Overlooks | None) -> Iterator[Claim]:
+    """The unlike pieces that an exchange leaves which the move has begun."""
+    if answer is None or scene.captured is None or costs_much(scene, PIECE):
+        return
+    for plies in (0, 2):
+        line = scene.other.ahead(plies)
+        if line is None or line.move.to_square != scene.landed:
+            return
+        if why := tuple(imbalance(line)):
+            yield fault.Allows(answer.reply, why, plies)
 
 
 def _square_taken(scene: Scene) -> tuple[Claim, ...]:
@@ -332,6 +387,25 @@ def _left(line: Scene) -> list[Claim]:
     """Doubled pawns of the other side, or both bishops, that a trade leaves, by long looks, too."""
     left = [*aftermath.doubled(line), *aftermath.bishops_got(line)]
     return [claim for claim in left if is_confirmed(claim, line)]
+
+
+def _without_queens(line: Scene) -> list[outcomes.TradesQueens]:
+    """That a move takes the queens off, where there is a reason to."""
+    trades = (claim for claim in outcomes.without_queens(line) if claim.why)
+    return [claim for claim in trades if is_confirmed(claim, line)]
+
+
+def _falls_later(line: Scene) -> tuple[Claim, ...]:
+    """An attack on a piece that is lost in the line, wherever it has gone by then."""
+    boards, moves = line.course_boards[1 : FALLS + 2], line.course[1 : FALLS + 1]
+    gains = balance(boards[-1], line.mover) > balance(line.before, line.mover)
+    return tuple(
+        claim
+        for claim in attacks_loose(line)
+        if gains
+        and claim.pieces[0].kind > chess.PAWN
+        and falls_along(boards, moves, claim.pieces[0].square)
+    )[:1]
 
 
 def _hits(

@@ -104,7 +104,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += f".{has}"
         case outlook.Marked():
             name += f".{int(claim.mark)}"
-        case changed.TakesFile() | changed.OpensKing() | changed.Seventh():
+        case changed.TakesFile() | changed.OpensKing() | changed.Seventh() | tactic.TakesLoose():
             name += _change_key(claim, scene)
         case Feature(name=("underpromotes" | "quiet_killer" | "weak_squares" | "reaches_ending")):
             name += f".{''.join(map(str, claim.counts))}"
@@ -113,8 +113,10 @@ def claim_key(claim: Claim, scene: Scene) -> str:
 
 
 def _change_key(claim: Claim, scene: Scene) -> str:
-    """What is added to the key of a change on a file, by the king or on the seventh rank."""
+    """What is added to the key of a change on a file or by the king, or of what is taken."""
     match claim:
+        case tactic.TakesLoose(piece) if piece.worth > scene.piece.worth:
+            return ".dear"  # which a guard would not have saved
         case changed.TakesFile(open=False):
             return ".half"
         case changed.OpensKing(white=white) if white != scene.mover:

@@ -42,6 +42,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
     "Promotes": ("promotes the pawn", "brings the pawn to the last rank"),
     "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece}, left unguarded"),
+    "TakesLoose.dear": ("takes {piece}",),
     "GivesUp": ("sacrifices {gift}", "gives up {gift}"),
     "GivesUp.mate": ("gives up {piece} to force mate in {moves} more moves",),
     "GivesUp.mate1": ("gives up {piece} for mate next move", "sacrifices {piece}: mate next move"),

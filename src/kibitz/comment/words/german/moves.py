@@ -65,6 +65,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "schlägt {piece:den}, {piece:welchen} nichts deckte",
         "schlägt {piece:den}, {piece:welcher} ungedeckt war",
     ),
+    "TakesLoose.dear": ("schlägt {piece:den}",),
     "GivesUp": ("opfert {gift:den}", "gibt {gift:den} her"),
     "GivesUp.mate": ("opfert {piece:den} und erzwingt Matt in {moves} weiteren Zügen",),
     "GivesUp.mate1": (
