@@ -19,7 +19,7 @@ check:
 
 # Run the tests, or those of one room: `just test tests/search`.
 test *paths:
-    {{python}} -m pytest -n 2 {{paths}}
+    {{python}} -m pytest -n 3 {{paths}}
 
 # Measure rules and search, and print the signature of the search.
 bench:
