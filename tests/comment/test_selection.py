@@ -245,15 +245,25 @@ def test_a_motif_pays_though_its_line_ends_within_an_exchange(bishop: str, kept:
 
 
 def test_what_is_not_asked_for_is_not_confirmed() -> None:
-    """That would take searches; a mate further down decides what else is said."""
+    """That would take searches."""
     made = scene("r3k3/8/8/1N6/8/8/8/4K3 w - - 0 1", "Nc7+ Kd7 Nxa8", has=seen(-0.5))
     fork = tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8")))
-    picks = merit.Wins((chess.ROOK,), ())
-    claims = [fork, picks]
-    assert ranked(made, claims, Memory(), "club", most=1) == [fork]
-    assert picks not in made.memo
-    assert ranked(made, claims, Memory(), "club", most=2)[:1] == [fork]
-    assert picks in made.memo
+    wins = merit.Wins((chess.ROOK,), ())
+    assert ranked(made, [fork, wins], Memory(), "club", most=1) == [fork]
+    assert wins not in made.memo
+    assert ranked(made, [fork, wins], Memory(), "club", most=2)[:1] == [fork]
+    assert wins in made.memo
+
+
+@pytest.mark.parametrize(("taker", "loose"), [("Q", True), ("B", False)])
+def test_a_queen_that_a_lesser_piece_takes_was_not_left_unguarded(taker: str, loose: bool) -> None:
+    """No guard would have saved it."""
+    made = scene(f"4k3/8/2q5/8/{taker}7/8/8/4K3 w - - 0 1", f"{taker}xc6+")
+    claim = tactic.TakesLoose(unit("qc6"))
+    assert claim.proved(made)
+    text = Speaker().sentence_of(made, claim)
+    assert "the queen on c6" in text
+    assert ("guard" in text) is loose
 
 
 BISHOPS = "1r1q1rk1/1b1pbppp/Np3n2/2p5/4PQ2/5P2/PPPBB1PP/R4RK1 b - - 0 15"
@@ -1364,8 +1374,9 @@ def test_a_quiet_move_that_wins_says_which_queen_it_pins(pinned: str, said: bool
     quiet = Feature(quiet_killer, True, counts=(0,))
     pin = tactic.Pins(unit(f"{pinned}f5"), unit("kc8"), unit("Bg4"))
     assert pin.proved(made)
-    made.memo.update({quiet: True, pin: True})
-    assert ranked(made, [quiet, pin], Memory(), "club") == [quiet, *[pin][:said]]
+    two = Feature(attacks_two, True, (unit("rd8"), unit(f"{pinned}f5")))
+    made.memo.update({quiet: True, pin: True, two: True})
+    assert ranked(made, [quiet, two, pin], Memory(), "club", most=2) == [quiet, *[pin][:said]]
 
 
 RESCUED = "r1bq1rk1/1p2ppbp/p1n3p1/3n4/3P4/2NB1N1P/PP3PP1/R1BQR1K1 b - - 4 11"
