@@ -148,8 +148,8 @@ def ranked(
 ) -> list[Claim]:
     """The claims worth saying, the most important first, without those that say the same.
 
-    `soft` lets slight ones pass, too, and plans in a position full of tactics. What decides nothing
-    is not confirmed, as that takes searches.
+    At most `most`; `soft` lets slight ones pass, too, and plans in a position full of tactics.
+    Claims are confirmed, which takes searches, only where that can change the answer.
     """
     least, claims = SOFT if soft else LEAST[level], [_surely(claim, scene) for claim in claims]
     if any(map(_is_named, claims)):
@@ -169,9 +169,9 @@ def ranked(
         key=lambda entry: (-entry[0], entry[1]),
     )
     chosen: list[Claim] = []
-    decides = any(isinstance(claim, MATES) or _is_quiet(claim) for claim in claims)
+    drops = any(map(_drops_others, claims))
     for weight, _, claim in weighed:
-        if len(chosen) == most and not decides:
+        if len(chosen) == most and not drops:
             break
         if weight < (SECOND if chosen else least):
             continue
@@ -183,11 +183,16 @@ def ranked(
             continue
         if is_confirmed(claim, scene):
             chosen.append(claim)
-    if any(isinstance(claim, MATES) or _is_quiet(claim) for claim in chosen):
+    if any(map(_drops_others, chosen)):
         heavy = {claim for claim in chosen if weight_of(claim, level) >= HEAVY}
         how = {claim for claim in chosen if _is_how(claim)}
         return sorted(heavy | how, key=chosen.index)[:most]
     return chosen[:most]
+
+
+def _drops_others(claim: Claim) -> bool:
+    """Whether beside a claim only what is heavy or says how is said: a mate, or a quiet win."""
+    return isinstance(claim, MATES) or _is_quiet(claim)
 
 
 def _is_how(claim: Claim) -> bool:
