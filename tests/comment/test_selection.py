@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
-from kibitz.comment.claims.features import Feature, chases
+from kibitz.comment.claims.features import Feature, chases, opposition
 from kibitz.comment.claims.ideas import quiet_killer
 from kibitz.comment.claims.motifs import pays_off
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
@@ -33,7 +33,9 @@ from kibitz.comment.select.contrast import (
     is_shared,
     is_spent,
     is_the_cost,
+    is_there_too,
     is_too_small,
+    moves_of,
     taken,
     takes_later,
     was_threatened,
@@ -1429,3 +1431,46 @@ def test_what_hangs_is_not_compared_with(hangs: bool, said: bool) -> None:
     known = seen_by(lambda board, _: takes if board.fen() == there.fen() else seen(-0.6))
     found = kinds((*select(replace(made, analysis=known), Memory(), "club", Tone.KEEN).claims,))
     assert ("NextFails" in found) is said
+
+
+@pytest.mark.parametrize(("king", "said"), [("g4f4", True), ("g4f5", False)])
+def test_who_gets_the_opposition_later_in_the_better_line_is_no_matter(
+    king: str, said: bool
+) -> None:
+    fen = "8/5p2/8/8/6k1/8/5K2/8 b - - 4 53"
+    better = {"g4f4": ("f2e2", "f7f6", "e2f2"), "g4f5": ("f2f3", "f7f6", "f3e3")}[king]
+    made = scene(fen, "f5 Kg2 Kf4 Kf2", seen(0.9, king, *better), seen(0.0, "f2g2"))
+    gets, theirs = Feature(opposition, True), [*moves_of(made.instead.other)]
+    assert gets.proved(made.other)
+    assert any(gets.proved(later) for later in theirs)
+    assert is_there_too(gets, theirs) is not said
+
+
+@pytest.mark.parametrize(("knight", "said"), [("", True), ("N2", False)])
+def test_a_pawn_that_was_left_is_named_where_nothing_else_is(knight: str, said: bool) -> None:
+    """Though the move costs more than a pawn; not one that is taken back."""
+    fen = "r2qkb1r/5ppp/p1bppn2/1p2P3/8/1BN5/PPP1QPPP/R1B1K2R b KQkq - 0 11"
+    fen = fen.replace("/1BN5/", f"/1BN2{knight}/") if knight else fen
+    bad = "Nd5 Bxd5 Bxd5 Nxd5 exd5 exd6+ Kd7 a4 Bxd6 axb5 Re8"
+    good = "Nxe5 Qc7 Be3 Bd6" if knight else "O-O h6 Rd1 Qc7 Be3 Bd6 a4 b4 Nb1"
+    had, has = seen(0.25, *ucis(fen, f"dxe5 {good}")), seen(0.5, *ucis(fen, bad)[1:])
+    made = scene(fen, bad, had, has)
+    best: list[Claim] = [fault.Better(step("d6e5"), ())]
+    _, (told,) = on_the_board(made, [], best, "club")
+    assert isinstance(told, fault.Better)
+    assert kinds(told.why) == (["Takes"] if said else [])
+    assert is_too_small(aftermath.Takes(unit("Pe5")), made)
+
+
+@pytest.mark.parametrize("met_there", [True, False])
+def test_an_attack_that_the_better_move_meets_is_the_reason(met_there: bool) -> None:
+    """It is not met where what is attacked stands elsewhere."""
+    bishop = "p3B3/1p6" if met_there else "p7/1p3B2"
+    fen = f"r2qr1k1/3b1ppp/5n2/{bishop}/1P6/2P2PPP/RN1QR1K1 w - - 0 17"
+    made = scene(fen, "Qf3 Ng4 Qd5 Qf6", seen(0.0, "b1d2", "d7f5"), seen(0.6, "f6g4"))
+    made = replace(made, analysis=where_legal("d2c4", 0.0))
+    causes: list[Claim] = [fault.Allows(step("f6g4"), ())]
+    best: list[Claim] = [fault.Better(step("b1d2"), ())]
+    causes, lines = on_the_board(made, causes, best, "club")
+    told = [kinds(vars(claim)["why"]) for claim in (*causes, *met(made, causes, lines))]
+    assert told == ([["outnumbers"], ["Meets"]] if met_there else [[], []])

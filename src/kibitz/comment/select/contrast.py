@@ -211,8 +211,9 @@ def same_reply(scene: Scene) -> list[Scene]:
 
 
 def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
-    """Whether a reason holds in the line of the better move as well."""
-    return any(claim.proved(move) for move in moves)
+    """Whether a reason holds in the line of the better move as well; the opposition at once."""
+    first = kind_of(claim) == "opposition"
+    return any(claim.proved(move) for move in (moves[:1] if first else moves))
 
 
 def is_the_cost(claim: Claim, scene: Scene) -> bool:
@@ -316,22 +317,6 @@ def _is_all(claim: Claim, taken: Unit | None) -> bool:
     if isinstance(claim, (merit.Wins, merit.Nets, outcomes.ComesOut)):
         return taken is not None and claim.won == (taken.kind,)
     return isinstance(claim, aftermath.PicksUp) and claim.target == taken
-
-
-def wins_by(scene: Scene) -> list[outlook.Meets]:
-    """The answer to the refutation, where it wins something as it does not where it refutes."""
-    there = force.gain(scene.other.after)
-    if there is None or there >= force.LEAST:
-        return []
-
-    def wins(claim: outlook.Meets) -> bool:
-        better = scene.instead.after
-        then = played(better, claim.reply.move)
-        gain = force.gain(then, claim.answer.move)
-        up = balance(then, scene.mover) - balance(better, scene.mover)  # what the reply takes
-        return gain is not None and gain + 100 * up >= force.LEAST
-
-    return [*filter(wins, outlook.meets(scene))]
 
 
 def is_missed(claim: Claim, scene: Scene) -> bool:
@@ -477,8 +462,10 @@ def is_too_small(claim: Claim, scene: Scene) -> bool:
     return is_of_one_pawn(claim) or is_of_a_pawn(claim) or passed_pawn
 
 
-def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
+def taken(line: Scene, scene: Scene, small: bool = False) -> tuple[Claim, ...]:
     """What a move of a line takes, the answer does not make up for, and is not taken anyway.
+
+    A pawn explains no more than a pawn costs, unless it may be `small`.
 
     Two moves later its side has more than before, or ends with more than by the other line.
     """
@@ -489,7 +476,7 @@ def taken(line: Scene, scene: Scene) -> tuple[Claim, ...]:
         claim
         for claim in aftermath.grabbed(line)
         if claim.target.worth > most and (answer is None or answer.captured != claim.target)
-        if not is_too_small(claim, scene)
+        if small or not is_too_small(claim, scene)
     ]
     if line is scene.instead:
         takes = [claim for claim in takes if _stays_won(line, claim.target)]

@@ -41,7 +41,6 @@ from kibitz.comment.select.contrast import (
     same_reply,
     takes_later,
     was_threatened,
-    wins_by,
 )
 from kibitz.comment.select.further import (
     how_it_wins,
@@ -76,7 +75,7 @@ from kibitz.comment.select.kinds import (
     parries,
 )
 from kibitz.comment.select.rank import Level, is_confirmed, is_unnamed, kind_of
-from kibitz.comment.select.reasons import gain_of, is_gain, reasons
+from kibitz.comment.select.reasons import gain_of, is_gain, reasons, wins_by
 
 # The criticism, and of what it says what is of the better move, and of the refutation.
 Criticism: TypeAlias = tuple[tuple[Claim, ...], tuple[Claim, ...], tuple[Claim, ...]]

@@ -246,9 +246,26 @@ def met(scene: Scene, causes: Sequence[Claim], lines: list[Claim]) -> list[Claim
     )
     match lines:
         case [fault.Better(why=()) as best] if not plain:
-            met = (claim for claim in outlook.meets(scene) if _is_loud(claim, scene))
+            hits = bool(causes) and any(_hits_there_too(why, scene) for why in _why(causes[0]))
+            met = (claim for claim in outlook.meets(scene) if hits or _is_loud(claim, scene))
             return [fault.Better(best.step, (*met,) or _back(scene))]
     return lines
+
+
+def _why(cause: Claim) -> tuple[Claim, ...]:
+    """What is said of a refutation."""
+    return cause.why if isinstance(cause, ANSWERS) else ()
+
+
+def _hits_there_too(claim: Claim, scene: Scene) -> bool:
+    """Whether the refutation attacks the same, or runs on, after the better move as well.
+
+    So that it counts how that is answered.
+    """
+    runs = isinstance(claim, changed.PassedPawnAdvances)
+    return (runs or kind_of(claim) in ATTACKS or is_hit(claim)) and is_there_too(
+        claim, same_reply(scene)
+    )
 
 
 def _back(scene: Scene) -> tuple[Claim, ...]:
@@ -358,6 +375,27 @@ def _later_on_the_board(
         yield fault.Allows(answer.reply, (*hit,))
     if (why := _hits(scene.instead, level, [], met=True)) and not is_shared(why[0], scene):
         yield fault.Better(best.step, why)
+    if answer and outlook.meets(scene):
+        hits = (claim for claim in reasons(scene.other, level, 3) if _hits_there_too(claim, scene))
+        yield from (fault.Allows(answer.reply, (why,)) for why in hits)
+    yield from _pawns(scene, best, answer)
+
+
+def _pawns(
+    scene: Scene, best: fault.Better, answer: fault.Allows | fault.Overlooks | None
+) -> Iterator[Claim]:
+    """A pawn that is won or let go, as nothing says what the rest is that the move costs."""
+    for line in (scene.other, scene.instead) if answer else (scene.instead,):
+        fits = is_missed if line is scene.instead else is_the_cost
+        why = taken(line, scene, small=True) or tuple(
+            claim
+            for claim in consequences(line)
+            if is_of_one_pawn(claim) and fits(claim, scene) and is_confirmed(claim, line)
+        )
+        if why and line is scene.instead:
+            yield fault.Better(best.step, why[:1])
+        elif why and answer:
+            yield fault.Allows(answer.reply, why[:1])
 
 
 def _unlike(scene: Scene, answer: fault.Allows | fault.Overlooks | None) -> Iterator[Claim]:

@@ -9,14 +9,14 @@ from typing import TypeAlias, TypeGuard
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, outcomes
+from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, worth_of
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, threatened
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import Scene, balance, played
 from kibitz.comment.select.rank import (
     FEATURE_WEIGHTS,
     Level,
@@ -107,6 +107,22 @@ def plain_threats(scene: Scene) -> list[Claim]:
         and threatened(claim, scene) >= LEAST_THREAT
         and is_confirmed(claim, scene)
     ]
+
+
+def wins_by(scene: Scene) -> list[outlook.Meets]:
+    """The answer to the refutation, where it wins something as it does not where it refutes."""
+    there = force.gain(scene.other.after)
+    if there is None or there >= force.LEAST:
+        return []
+
+    def wins(claim: outlook.Meets) -> bool:
+        better = scene.instead.after
+        then = played(better, claim.reply.move)
+        gain = force.gain(then, claim.answer.move)
+        up = balance(then, scene.mover) - balance(better, scene.mover)  # what the reply takes
+        return gain is not None and gain + 100 * up >= force.LEAST
+
+    return [*filter(wins, outlook.meets(scene))]
 
 
 def most_won(claims: Sequence[Claim]) -> Kinds:
