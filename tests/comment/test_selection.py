@@ -328,6 +328,22 @@ def test_what_only_takes_back_later_is_no_reason() -> None:
     assert told_of(free, "Rg8 Ra1 Rg2 Rxa7 Rb2", "a7a6", 0.2) == [(2, ["Takes"])]
 
 
+@pytest.mark.parametrize(
+    ("pawn", "line", "why"),
+    [
+        ("19...e2", "e2 Re1 Rc8 Rxc8 Bxc8 Rxe2", ["attacks_loose"]),
+        ("19...e2", "e2 Re1 Rc8 Rxc8 Bxc8 Kh2", []),  # it does not fall
+        ("19...Kg8", "Kg8 Re1 Rc8 Rxc8+ Bxc8 Rxe3", ["ComesOut"]),  # another move loses it
+    ],
+)
+def test_a_pawn_that_steps_to_where_it_is_lost_is_named(
+    pawn: str, line: str, why: list[str]
+) -> None:
+    bishop = "3b1P2" if pawn == "19...e2" else "5P1b"
+    fen = f"r7/p1R1pk2/2n3p1/5bBp/{bishop}/4p2P/P1P3P1/5R1K b - - 0 19"
+    assert told_of(fen, line, "a8c8", 0.2)[0][1] == why
+
+
 @pytest.mark.parametrize(("value", "said"), [(0.9, ["Intends"]), (0.5, [])])
 def test_a_quiet_move_after_a_check_says_what_it_threatens(value: float, said: list[str]) -> None:
     """If it is as good as what a long look expects there."""

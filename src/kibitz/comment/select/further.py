@@ -21,7 +21,7 @@ from kibitz.comment.claims.features import imbalance
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import is_forcing, mark_of
 from kibitz.comment.claims.structure import attacks_loose
-from kibitz.comment.facts import Scene, balance, phase, unit
+from kibitz.comment.facts import Scene, Unit, balance, phase, unit
 from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     PIECE,
@@ -434,16 +434,24 @@ def _without_queens(line: Scene) -> list[outcomes.TradesQueens]:
 
 
 def _falls_later(line: Scene) -> tuple[Claim, ...]:
-    """An attack on a piece that is lost in the line, wherever it has gone by then."""
+    """An attack on a piece that is lost in the line, wherever it has gone by then.
+
+    A pawn counts if it is the one that has just moved.
+    """
     boards, moves = line.course_boards[1 : FALLS + 2], line.course[1 : FALLS + 1]
     gains = balance(boards[-1], line.mover) > balance(line.before, line.mover)
     return tuple(
         claim
         for claim in attacks_loose(line)
         if gains
-        and claim.pieces[0].kind > chess.PAWN
+        and (claim.pieces[0].kind > chess.PAWN or _has_just_moved(claim.pieces[0], line))
         and falls_along(boards, moves, claim.pieces[0].square)
     )[:1]
+
+
+def _has_just_moved(piece: Unit, line: Scene) -> bool:
+    """Whether a piece is the one that the last move has moved."""
+    return line.last is not None and line.last.to_square == piece.square
 
 
 def _hits(
