@@ -1045,7 +1045,8 @@ def hemmed_in(at: At, text: str) -> bool:
 def only_pawns(at: At, text: str) -> bool:
     """The first move of the line takes the last piece, or what takes back there does."""
     board, bare = at.after.copy(), []
-    for san in re.findall(rf"{MOVE}", text)[:2]:
+    line = re.search(rf"{MOVE}(?: (?:\d+\.)?{SAN})*", text)
+    for san in line[0].split()[:2] if line else ():
         move = board.parse_san(san.rpartition(".")[2])
         bare.append(board.is_capture(move))
         board.push(move)

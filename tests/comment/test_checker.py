@@ -15,6 +15,7 @@ from tests.comment.checker import (
     Judge,
     gains,
     judged_sacrifice,
+    only_pawns,
     outnumbered,
     read,
     read_game,
@@ -250,3 +251,14 @@ def test_the_move_made_is_the_one_that_is_preferred(words: str) -> None:
     better = [at for _, at, clause in statements(node) if clause == "#better"]
     pairs = [(at.before.san(at.move), at.before.san(at.played)) for at in better if at.played]
     assert pairs == [("Nxf7", "Bxf7+")]
+
+
+@pytest.mark.parametrize(
+    ("line", "true"), [("Rxc6+ Kxc6 35.h4", True), ("Rxc6+ Kb7 35.h4", False), ("h4 g5", False)]
+)
+def test_a_pawn_ending_is_one_after_what_takes_back(line: str, true: bool) -> None:
+    board = chess.Board("8/2r3p1/1k1R1pp1/1p6/pP6/P7/1KP2PPP/8 b - - 2 33")
+    after = board.copy()
+    after.push_uci("c7c6")
+    at = At(board, after.peek(), after)
+    assert only_pawns(at, f"The pawn ending is lost: 34.{line}") is true
