@@ -232,6 +232,17 @@ def threat(at: At, text: str) -> bool:
     return board.is_checkmate() if "mate" in text or "#" in san else captures
 
 
+def takes_that_kind(at: At, text: str) -> bool:
+    """Of a knight and a bishop it is not the other one that is won by what a move takes."""
+    minors = {chess.KNIGHT: "knight", chess.BISHOP: "bishop"}
+    taken = at.before.piece_type_at(at.move.to_square) if at.before.is_capture(at.move) else None
+    if taken not in minors or at.played is not None or ":" in text:
+        return True
+    won = re.search(r"(?:wins|nets|gains) ([^:]*)", text.partition(" for ")[0])
+    named = {name for name in minors.values() if won and name in won[1]}
+    return not named or minors[taken] in named
+
+
 def parried(at: At, text: str) -> bool:
     """A named piece of the mover stands, or a named move of the other side is no mate any more."""
     named = re.findall(MOVE, text)
@@ -1256,7 +1267,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     (
         "covers",
-        r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )"
+        r"keeps .* guarded|(?<!nothing )(?<!longer )(?<!on \w\d )(?<!the king )"
         r"(?:(?<!which )|^, which )guards the \w+ on \w\d$",
         guards,
     ),
@@ -1380,7 +1391,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"comes out .* ahead|comes to win|\b(?:wins|nets|gains)\b"
         r"(?![^:]* in the main line| it back| back| as| the game| time| an outpost"
         r"| the opposition| space)",
-        lambda *_: True,
+        takes_that_kind,
     ),
     ("avoids", r"avoids the loss|loses nothing|keeps the material", lambda *_: True),
     (

@@ -20,6 +20,7 @@ from tests.comment.checker import (
     read,
     read_game,
     statements,
+    takes_that_kind,
 )
 from tests.comment.stories import sentences
 
@@ -262,3 +263,19 @@ def test_a_pawn_ending_is_one_after_what_takes_back(line: str, true: bool) -> No
     after.push_uci("c7c6")
     at = At(board, after.peek(), after)
     assert only_pawns(at, f"The pawn ending is lost: 34.{line}") is true
+
+
+@pytest.mark.parametrize(
+    ("said", "true"),
+    [
+        ("wins a bishop for two pawns", False),
+        ("wins a knight for two pawns", True),
+        ("wins the exchange", True),
+        ("wins a bishop: 20...hxg5", True),
+    ],
+)
+def test_what_is_won_is_of_the_kind_that_is_taken(said: str, true: bool) -> None:
+    board = chess.Board("r1bq1k2/pp2p1b1/5r1p/3p2NP/3p1P2/P2Q4/1PPN2P1/2KR3R b - - 0 20")
+    after = board.copy()
+    after.push_san("hxg5")
+    assert takes_that_kind(At(board, after.peek(), after), said) is true

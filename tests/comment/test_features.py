@@ -131,6 +131,8 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("strikes", "4k3/8/8/3p4/8/2P5/4P3/4K3 w - - 0 1", ["c4"]),
     ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/1P3P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),
     ("opens_file", "3rk3/4p3/8/3p4/4P3/8/8/3RK3 w - - 0 1", ["exd5", "Kf8", "Rd3"]),
+    # It is promoted.
+    ("opens_file", "r3k3/3P4/8/8/8/8/8/3RK3 w q - 0 1", ["d8=Q+", "Rxd8", "Rxd8+"]),
     ("centralises", "4k3/8/8/4p3/8/5N2/8/4K3 w - - 0 1", ["Nd4", "exd4", "Kd2"]),
     ("fianchetto", "4k3/8/8/8/8/6P1/8/4KB2 w - - 0 1", ["Bh3"]),
     ("unpins", "4k3/8/8/8/1b6/2N5/8/4K3 w - - 0 1", ["Kd2"]),

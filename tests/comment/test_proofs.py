@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Judged, Step
+from kibitz.comment.claims.claim import Claim, Judged, Step, net
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.sacrifices import GivesUp
@@ -126,6 +127,7 @@ def where_legal(move: str, value: float = 0.0) -> Analysis:
     )
 
 
+LONG_DIAGONAL = "r2qkbnr/pp1b1ppp/2n1p3/2Pp4/8/1P2PN2/PBP2PPP/RN1QKB1R b KQkq - 0 6"
 QUIET, SCHOLAR = "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "4k3/8/4p3/3p4/8/2N5/8/4K3 w - - 0 1"
 SMOTHERS, WON, WORSE = "Qb8+ Nxb8 Rd8#", seen(-0.9), seen(-0.4)
 GAMBLES = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
@@ -504,6 +506,12 @@ CASES: list[Figures] = [
         fault.Abandons(unit("Rd1"), unit("Ne5"), step("a5e5")),
         scene(GUARDED, "Rd1 Rxe5"),
         [scene("4k3/8/8/r3N3/5P2/8/8/4R1K1 w - - 0 1", "Rd1 Rxe5")],
+    ),
+    # The rook can go away from the corner.
+    (
+        fault.Abandons(unit("bc5"), unit("pg7"), step("b2g7"), (tactic.Traps(unit("rh8")),)),
+        scene(LONG_DIAGONAL, "Bxc5 Bxg7"),
+        [scene(LONG_DIAGONAL.replace("kbnr", "kb1r").replace("2n1p3", "2n1p2n"), "Bxc5 Bxg7")],
     ),
     # The rook that is forked stands elsewhere.
     (
@@ -1625,3 +1633,12 @@ def test_a_perpetual_that_begins_quietly_leaves_no_choice(other: float, kept: bo
     looks = seen_by(lambda board, _: answer if board == made.after else seen(0.0))
     assert claim.is_kept(replace(made, analysis=looks)) is kept
     assert outlook.Draws("stalemate").is_kept(replace(made, analysis=looks))
+
+
+def test_of_minor_pieces_the_kind_that_is_taken_is_what_is_won() -> None:
+    theirs, own = Counter({chess.KNIGHT: 1, chess.BISHOP: 1}), Counter({chess.KNIGHT: 1})
+    assert net(theirs, own, unit("Ng5")) == {chess.KNIGHT: 1}
+    assert net(theirs, own, unit("Bg5")) == net(theirs, own, None) == {chess.BISHOP: 1}
+    assert net(Counter({chess.BISHOP: 1}), Counter(), unit("Ng5")) == {chess.BISHOP: 1}
+    made = scene("6k1/8/8/2b5/4N3/8/8/6K1 w - - 0 1", "Nxc5")
+    assert net(Counter({chess.PAWN: 1}), Counter(), made.captured) == {chess.PAWN: 1}

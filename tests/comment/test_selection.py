@@ -40,7 +40,13 @@ from kibitz.comment.select.contrast import (
     takes_later,
     was_threatened,
 )
-from kibitz.comment.select.criticism import _and_main, telling, too_little, wins_more
+from kibitz.comment.select.criticism import (
+    _and_main,
+    is_there_anyway,
+    telling,
+    too_little,
+    wins_more,
+)
 from kibitz.comment.select.criticism import _is_chaff as is_chaff
 from kibitz.comment.select.further import (
     how_it_wins,
@@ -342,6 +348,37 @@ def test_a_pawn_that_steps_to_where_it_is_lost_is_named(
     bishop = "3b1P2" if pawn == "19...e2" else "5P1b"
     fen = f"r7/p1R1pk2/2n3p1/5bBp/{bishop}/4p2P/P1P3P1/5R1K b - - 0 19"
     assert told_of(fen, line, "a8c8", 0.2)[0][1] == why
+
+
+@pytest.mark.parametrize(("there", "said"), [("", True), (" c5", False)])
+def test_a_break_that_comes_in_the_better_line_as_well_is_no_reason(there: str, said: bool) -> None:
+    fen = "r3k2r/ppqnnpb1/2p1p1p1/3p3p/3P1P2/2P3P1/PP3PBP/R1BQRNK1 w kq - 1 12"
+    line = "f3 h4 Ne3 c5 dxc5 Nxc5"
+    good = f"h3 a5 a4 O-O g4 hxg4 hxg4{there}"
+    had, has = seen(0.0, *ucis(fen, good)), seen(0.25, *ucis(fen, line)[1:])
+    causes: list[Claim] = [fault.Allows(step("h5h4"), ())]
+    better: list[Claim] = [fault.Better(step("h2h3"), ())]
+    told, _ = later_in_line(scene(fen, line, had, has), causes, better, "club")
+    assert [kinds(vars(claim)["why"]) for claim in told] == [["strikes"] if said else []]
+
+
+@pytest.mark.parametrize(("answer", "there"), [("c7d6", True), ("a7a6", False)])
+def test_a_bare_line_is_no_trouble_that_answers_the_better_move_as_well(
+    answer: str, there: bool
+) -> None:
+    fen = "4r3/p1qn1kb1/1pp5/1n1p2P1/3P1P2/1P4P1/PB4B1/2R1Q1K1 w - - 1 29"
+    made = scene(fen, "Qd1 Qd6 a4 Nc7", seen(0.2, "e1f2", answer), seen(0.0, "c7d6"))
+    assert is_there_anyway(made, [fault.Better(step("e1f2"), ())]) is there
+    assert not is_there_anyway(made, [])
+
+
+@pytest.mark.parametrize(
+    ("fen", "idle"),
+    [("4k3/p4ppp/8/8/8/8/5PPP/R4K2 w - - 0 1", True), ("4k3/pp6/8/8/8/8/6P1/5K2 w - - 0 1", False)],
+)
+def test_the_king_goes_to_the_centre_for_a_reason_in_pawn_endings(fen: str, idle: bool) -> None:
+    made = scene(fen, "Kg1 Kd7", seen(0.5, "f1e2"), seen(0.0, "e8d7"))
+    assert ("king_to_centre" in too_little(made)) is idle
 
 
 @pytest.mark.parametrize(("value", "said"), [(0.9, ["Intends"]), (0.5, [])])
@@ -780,6 +817,17 @@ def test_a_passed_pawn_among_pieces_is_not_what_a_blunder_costs(has: float, slig
     assert ("PassedPawn" in too_little(made)) is slight
     ending = scene(PAWN_ENDING, "Nd3 Bd4", seen(0.05, "f6f5"), seen(has, "c3d4"))
     assert "PassedPawn" not in too_little(ending)
+
+
+def test_a_better_move_takes_a_pawn_back_where_nothing_else_is_said_of_it() -> None:
+    fen = "r2qk1nr/ppp2ppp/2nb4/7b/3Pp3/1P3P1N/PB1PN1PP/R2QKB1R w KQkq - 0 9"
+    made = scene(fen, "a3 exf3", seen(0.2, "f3e4", "h5e2"), seen(0.1, "e4f3"))
+    made = replace(made, analysis=always(0.0), last=chess.Move.from_uci("f5e4"))
+    best = fault.Better(step("f3e4"), ())
+    for took, why in ((chess.PAWN, ["TakesBack"]), (None, [])):
+        (line,) = met(replace(made, last_took=took), [], [best])
+        assert isinstance(line, fault.Better)
+        assert kinds(line.why) == why
 
 
 @pytest.mark.parametrize(("last", "why"), [("g5f6", ["TakesBack"]), ("", [])])

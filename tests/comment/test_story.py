@@ -224,6 +224,13 @@ def test_a_won_game_says_by_how_much(moves: str, tags: str, part: str) -> None:
     assert ("bishop" in text) is ("Nxa6" in moves)
 
 
+@pytest.mark.parametrize(("value", "end"), [(-0.7, ", a pawn up"), (-0.9, "")])
+def test_a_pawn_is_not_what_decides_a_game_that_is_as_good_as_won(value: float, end: str) -> None:
+    game = parse_game('[Result "0-1"]\n\n1. e4 d5 2. a3 dxe4 3. h3 a6 0-1')
+    told = Figures((0.0,) * 6 + (value,), (Label.NONE,) * 6, None)
+    assert f"Black won on move 3{end}." in story_of(game.tree, told, [Comment()] * 6)
+
+
 @pytest.mark.parametrize(
     ("value", "part"),
     [
@@ -284,9 +291,11 @@ def test_a_story_says_why_the_game_turned(
     marks = (Label.BLUNDER, Label.NONE, Label.NONE, Label.NONE)
     claims = (() if each is None else (each,) for each in (better, reply))
     bad = Comment("", (), *claims)
-    figures = Figures((0.0, -0.9, -0.9, -0.9, -0.9), marks, None)
-    text = story_of(game.tree, figures, [bad, *[Comment()] * 3])
-    assert (why in text) if why else (", which " not in text)
+    for had in (0.5, 0.0):
+        figures = Figures((had, -0.9, -0.9, -0.9, -0.9), marks, None)
+        text = story_of(game.tree, figures, [bad, *[Comment()] * 3])
+        back = had == 0.0 and "the win of" in why  # what only makes the game level is won back
+        assert (why in text) if why and not back else (", which " not in text)
 
 
 # --- many games -----------------------------------------------------------------------------------

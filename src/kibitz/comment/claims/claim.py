@@ -187,6 +187,15 @@ def listed(kinds: Counter[int]) -> tuple[int, ...]:
     return tuple(sorted(kinds.elements(), reverse=True))
 
 
+def net(theirs: Counter[int], own: Counter[int], taken: Unit | None) -> Counter[int]:
+    """What one side has lost more than the other; of minor pieces the kind that is taken now."""
+    left, kind = theirs - own, taken.kind if taken is not None else 0
+    other = {chess.KNIGHT: chess.BISHOP, chess.BISHOP: chess.KNIGHT}.get(kind, 0)
+    if theirs[kind] and not left[kind] and left[other]:
+        left.update({kind: 1, other: -1})
+    return +left
+
+
 def worth_of(won: Kinds, lost: Kinds) -> int:
     """Centipawns that are gained where these pieces are won and lost."""
     return sum(CENTIPAWNS[kind] for kind in won) - sum(CENTIPAWNS[kind] for kind in lost)

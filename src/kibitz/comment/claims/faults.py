@@ -21,14 +21,16 @@ from kibitz.comment.claims.claim import (
     passed,
     stands,
     step,
+    worth_of,
 )
 from kibitz.comment.claims.endings import simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
+from kibitz.comment.claims.outcomes import ComesOut
 from kibitz.comment.claims.outlook import answer_holds, answer_moves
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
-from kibitz.comment.claims.tactical import Fork
+from kibitz.comment.claims.tactical import Fork, Traps
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -460,7 +462,7 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
         yield EnPrise(scene.piece, reply)
         picked = (claim.target for claim in why if isinstance(claim, PicksUp))
         if all(piece.worth <= target.worth for piece in picked):  # else that comes first
-            yield Abandons(scene.piece, target, reply, forks)
+            yield Abandons(scene.piece, target, reply, forks or _besides(target, why))
     yield castles_into(scene)
     threat = threat_of(scene, scene.reply)
     if threat is not None and all(fork.proved(threat) for fork in forks):
@@ -471,6 +473,13 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     if not why:
         yield from given_too_much(scene)
     yield Allows(reply, why)
+
+
+def _besides(target: Unit, why: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """What taking a piece does besides, where that is worth more: it traps one, or wins more."""
+    least = CENTIPAWNS[target.kind] + force.LEAST
+    won = (c for c in why if isinstance(c, ComesOut) and worth_of(c.won, c.lost) > least)
+    return (*(claim for claim in why if isinstance(claim, Traps)), *won)[:1]
 
 
 def castles_into(scene: Scene) -> CastlesInto:

@@ -413,7 +413,8 @@ def opens_centre(scene: Scene) -> Iterator[Feature]:
     if king not in (CENTRE_KINGS[white]) or len(scene.boards) < 4 or king is None:
         return
     file = chess.BB_FILES[king & 7]
-    heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[white]
+    own = scene.after.occupied_co[white]
+    heavy = (scene.after.rooks | scene.after.queens) & own and not scene.after.kings & own & file
     if not scene.before.pawns & file or not heavy or not scene.calm_boards[-1].queens:
         return
     if all(board.king(not white) == king and not board.pawns & file for board in scene.boards[1:4]):

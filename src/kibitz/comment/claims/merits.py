@@ -15,7 +15,6 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PAIR
 from kibitz.comment.claims.claim import (
-    CENTIPAWNS,
     Claim,
     Judged,
     Step,
@@ -25,9 +24,11 @@ from kibitz.comment.claims.claim import (
     gone,
     is_plain,
     listed,
+    net,
     passed,
     stands,
     step,
+    worth_of,
 )
 from kibitz.comment.facts import (
     RECENT,
@@ -96,7 +97,7 @@ class Wins(Claim):
             return True
         if Counter(map(as_minor, self.lost)) - Counter(map(as_minor, own.elements())):
             return False  # less is lost for it
-        more = theirs - own - Counter(self.won)
+        more = net(theirs, own, scene.captured) - Counter(self.won)
         if self.lost and self.lost == listed(own - theirs) and more:
             return False
         return not Counter(self.won) - theirs
@@ -178,10 +179,8 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     theirs, own = (gone(scene.start, board, side) for side in (not scene.mover, scene.mover))
     if theirs is None or own is None:
         return None
-    common = theirs & own
-    won, lost = theirs - common, own - common
-    worth = sum(CENTIPAWNS[k] for k in won.elements()) - sum(CENTIPAWNS[k] for k in lost.elements())
-    return (listed(won), listed(lost)) if worth == gain_of(scene) else None
+    won, lost = listed(net(theirs, own, scene.captured)), listed(own - theirs)
+    return (won, lost) if worth_of(won, lost) == gain_of(scene) else None
 
 
 def is_one_exchange(scene: Scene) -> bool:
@@ -216,7 +215,8 @@ class Nets(Judged):
         return (
             all(balance(board, white) >= least for board in scene.boards[-3:])
             and hangs < force.LEAST
-            and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
+            and self.won == listed(net(theirs, own, scene.captured))
+            and self.lost == listed(own - theirs)
             and is_plain(self.won, self.lost)
             and balance(end, white) >= least + 2  # less may come back
             and (scene.has is None or _may_be_ahead(scene.has, balance(end, white)))
@@ -233,7 +233,7 @@ def netted(scene: Scene) -> Iterator[Claim]:
     sides, end = (not scene.mover, scene.mover), scene.boards[-1]
     theirs, own = (gone(scene.start, end, side) for side in sides)
     if theirs and own is not None and is_one_exchange(scene):
-        yield Nets(listed(theirs - own), listed(own - theirs))
+        yield Nets(listed(net(theirs, own, scene.captured)), listed(own - theirs))
 
 
 @dataclass(frozen=True)

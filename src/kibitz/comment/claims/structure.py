@@ -145,6 +145,8 @@ def opens_file(scene: Scene) -> Iterator[Feature]:
         return
     if scene.captured and scene.captured.kind == chess.PAWN != scene.piece.kind:
         return  # a pawn is taken, and that is what matters
+    if scene.move.promotion:
+        return
     for file in range(2, 6):
         mask = chess.BB_FILES[file]
         if scene.before.pawns & mask and not any(board.pawns & mask for board in scene.boards[1:4]):

@@ -116,7 +116,8 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     turn = None if stale else fault.turn_of(scene)
     opens = _opened(scene, causes, better) or _hampered(scene, causes, lines)
     small = mark_of(scene) is Label.INACCURACY and bool(lines)
-    if not opens and (_is_chaff(causes, lines) or (small and _is_line(causes))):
+    idle = _is_line(causes) and (small or is_there_anyway(scene, lines))
+    if not opens and (_is_chaff(causes, lines) or idle):
         causes = []
     criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
@@ -216,6 +217,13 @@ def _is_line(causes: Sequence[Claim]) -> bool:
     return any(isinstance(cause, fault.Allows) and not cause.why for cause in causes[:1])
 
 
+def is_there_anyway(scene: Scene, lines: Sequence[Claim]) -> bool:
+    """Whether the refutation is what answers the better move, too."""
+    return any(isinstance(line, fault.Better) for line in lines) and (
+        scene.instead.reply is not None and scene.instead.reply == scene.reply
+    )
+
+
 def _is_weighty(cause: Claim) -> bool:
     """Whether a cause is more than what the refutation does besides."""
     if not isinstance(cause, fault.Allows):
@@ -266,7 +274,8 @@ def too_little(scene: Scene) -> set[str]:
         return set()
     kinds = {*FAINT, *PLACES, "bare_king"}
     if phase(scene.before) == "endgame":  # where a piece without a move may decide
-        return kinds - {"dominates"}
+        pieces = scene.before.occupied ^ scene.before.pawns ^ scene.before.kings
+        return kinds - {"dominates"} | ({"king_to_centre"} if pieces else set())
     return kinds | {*SLIGHT}
 
 

@@ -20,6 +20,7 @@ from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.features import imbalance
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import is_forcing, mark_of
+from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import attacks_loose
 from kibitz.comment.facts import Scene, Unit, balance, phase, unit
 from kibitz.comment.judge import Label
@@ -85,6 +86,7 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
     found = reasons(idea, level, 2, gains)
     why = [*filter(pays, found)] or [*filter(threatens_mate, found)]
     why = [claim for claim in why if not (is_of_one_pawn(claim) and vars(claim).get("main"))]
+    why = [claim for claim in why if not (isinstance(claim, GivesUp) and claim.aim == "king")]
     if idea.captured is not None and idea.captured.kind != chess.PAWN:
         loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
         why = [loose] if loose.proved(idea) else why
@@ -163,6 +165,7 @@ def _later(
     The answers before it have to be forced, unless all that is known of the first is what it hits.
     """
     theirs = [] if other is None else [*moves_of(other)]
+    there = () if other is None else other.course[::2]
     for number, scene in enumerate(moves_of(line)):
         for claim in reasons(scene, level, 3) if number else ():
             slight = kind_of(claim) in (*SLIGHT, *FAINT, *HITS, "bare_king", "UsesPin")
@@ -170,6 +173,7 @@ def _later(
             if (slight and not strikes) or is_spent(claim, scene):
                 continue
             new = not any(claim.proved(move) for move in theirs)
+            new = new and not (strikes and scene.move in there)
             plan = is_lasting(claim) and not (is_strong(claim) or strikes)
             new = new and not (plan and phase(scene.before) != "endgame")
             apart = other is None or not isinstance(claim, GAINS) or ends_apart(line, other)
@@ -270,8 +274,7 @@ def _hits_there_too(claim: Claim, scene: Scene) -> bool:
 
 def _back(scene: Scene) -> tuple[Claim, ...]:
     """That the better move takes a piece back, as the one made does not."""
-    took = scene.instead.captured
-    if took is None or took.kind == chess.PAWN:
+    if scene.instead.captured is None:
         return ()
     later = takes_later(scene) and mark_of(scene) is not Label.BLUNDER
     if scene.takes_back or later or is_new_trade(scene):

@@ -26,6 +26,7 @@ from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
     BAD,
     BETTER,
+    DECIDED,
     TEN_PAWNS,
     WON,
     Label,
@@ -309,7 +310,7 @@ def _turn(
     if key == "swing":
         names |= _scores(ply, figures, teller)
     kept = not _errs(figures.labels[ply + 1 : ply + 2])  # else it was given back at once
-    text = teller.say(key, move=move, why=_because(comment, kept, teller), **names)
+    text = teller.say(key, move=move, why=_because(comment, kept, had > 0, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
         better
@@ -323,10 +324,10 @@ def _turn(
     return text
 
 
-def _because(comment: Comment | Selection, kept: bool, teller: Teller) -> str:
-    """Why the game turned, as a clause; nothing was lost that the other side did not keep."""
+def _because(comment: Comment | Selection, kept: bool, ahead: bool, teller: Teller) -> str:
+    """Why the game turned: what the other side kept, or what would have put the mover ahead."""
     key, won = _cause(comment)
-    if not key or (key == "lost" and not kept):
+    if not key or (key == "lost" and not kept) or (key == "missed.gain" and not ahead):
         return ""
     return teller.say(key, won=teller.language.haul(won))
 
@@ -410,7 +411,8 @@ def _ending(
     white_won = result == "1-0"
     names = {"winner": sides[white_won], "loser": sides[not white_won]}
     for key in ("up", "down"):
-        more = _more(last, white_won, teller) if final == (2 if white_won else -2) else ""
+        more = _more(last, white_won, figures.values[-1], teller)
+        more = more if final == (2 if white_won else -2) else ""
         slots[key] = teller.say(key, material=more) if more else ""
     tags = tree.headers
     ended = tags.get("Termination", "").lower()
@@ -434,16 +436,17 @@ def _stood(value: float) -> str:
     return "" if value > 0 else ".odd" if standing(value) else ".behind"
 
 
-def _more(board: chess.Board, white: bool, teller: Teller) -> str:
-    """What a side has more, where the other has nothing more and nothing hangs."""
+def _more(board: chess.Board, white: bool, value: float, teller: Teller) -> str:
+    """What a side has more, where the other has nothing more, nothing hangs, and that decides.
+
+    A pawn or two do not decide where all is as good as won.
+    """
     gain = force.gain(board)
-    more = Counter(
-        {
-            kind: len(board.pieces(kind, white)) - len(board.pieces(kind, not white))
-            for kind in CENTIPAWNS
-        }
-    )
+    counts = ((kind, len(board.pieces(kind, white))) for kind in CENTIPAWNS)
+    more = Counter({kind: own - len(board.pieces(kind, not white)) for kind, own in counts})
     if gain is None or gain >= force.LEAST or min(more.values()) < 0:
+        return ""
+    if abs(value) >= DECIDED and worth_of((*more.elements(),), ()) < CENTIPAWNS[chess.KNIGHT]:
         return ""
     return teller.language.haul(list(more.elements()))
 
