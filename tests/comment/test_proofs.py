@@ -217,6 +217,12 @@ CASES: list[Figures] = [
         scene("5bk1/8/8/4Q3/8/8/8/6K1 w - - 0 1", "Qe8"),
         [scene("1Q3bk1/8/8/8/8/8/8/6K1 w - - 0 1", "Qe8")],
     ),
+    # The queen pins the knight from behind the bishop.
+    (
+        tactic.Pins(unit("Nd2"), unit("Kc1"), unit("be3")),
+        scene("6k1/8/1b6/8/7q/8/3N4/2K5 b - - 0 1", "Be3"),
+        [scene("6k1/8/1b6/8/5q2/8/3N4/2K5 b - - 0 1", "Be3")],
+    ),
     # A pawn shuts the line of the rook.
     (
         tactic.UsesPin(unit("pg7"), unit("kg8"), unit("Rg1"), unit("Nh6")),

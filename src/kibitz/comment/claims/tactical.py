@@ -66,8 +66,12 @@ class Pins(Claim):
     by: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """There was no pin before the move and there is one after it."""
+        """There was no pin before the move and there is one after it, not along the same line."""
         board, before = scene.after, scene.before
+        if self.to.kind == chess.KING and stands(before, self.piece):
+            same = before.is_pinned(self.piece.white, self.piece.square)
+            if same and self.by.square in before.pin(self.piece.white, self.piece.square):
+                return False
         came_from = scene.move.from_square if self.by == scene.piece else self.by.square
         was_pinned = (
             stands(before, self.piece, self.to)
