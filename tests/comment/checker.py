@@ -207,15 +207,21 @@ def threatened(at: At, text: str) -> tuple[At, str] | None:
     return None if about is None else (about, found[2])
 
 
+def of_what_is_met(at: At, text: str) -> tuple[At, str] | None:
+    """A reply that is met, and what it is said to threaten."""
+    found = re.search(rf"(?:meets|answers) ({MOVE}), which (threatens {MOVE})", text)
+    then = subject(at.after, found[1]) if found else None
+    return (then, found[2]) if found and then is not None else None
+
+
 def threat(at: At, text: str) -> bool:
     """The move named is legal after a pass, and takes something or mates; or a mate is there.
 
     Where it is said what else it does, that is read by itself. What a move that is met threatens
     is a threat of that move.
     """
-    if is_met := re.search(rf"(?:meets|answers) ({MOVE}), which (threatens {MOVE})", text):
-        then, rest = subject(at.after, is_met[1]), text[is_met.start(2) : is_met.end(2)]
-        return then is not None and threat(then, rest)
+    if (met_there := of_what_is_met(at, text)) is not None:
+        return threat(*met_there)
     if at.after.is_check():
         return False
     board = at.after.copy()
@@ -1881,8 +1887,10 @@ def judged_parry(judge: Judge, at: At, text: str, sentence: str, nodes: int, sla
     return reply.to_square != named or judged_avoids(judge, at, text, sentence, nodes, slack)
 
 
-def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
+def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
     """What is threatened, after a pass, leaves more material than there was."""
+    if (met_there := of_what_is_met(at, text)) is not None:
+        return judged_threat(judge, *met_there, "", nodes, slack)
     board = at.after.copy()
     board.push(chess.Move.null())
     try:

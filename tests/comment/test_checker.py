@@ -15,12 +15,14 @@ from tests.comment.checker import (
     Judge,
     gains,
     judged_sacrifice,
+    of_what_is_met,
     only_pawns,
     outnumbered,
     read,
     read_game,
     statements,
     takes_that_kind,
+    threat,
 )
 from tests.comment.stories import sentences
 
@@ -279,3 +281,16 @@ def test_what_is_won_is_of_the_kind_that_is_taken(said: str, true: bool) -> None
     after = board.copy()
     after.push_san("hxg5")
     assert takes_that_kind(At(board, after.peek(), after), said) is true
+
+
+@pytest.mark.parametrize(("rook", "mates"), [("5r2", True), ("5n2", False)])
+def test_a_threat_of_what_is_met_is_that_of_the_reply(rook: str, mates: bool) -> None:
+    board = chess.Board(f"4r2k/pp4pp/{rook}/4n3/2P2p2/q1P2Q2/PR2B1PP/2KR4 w - - 6 21")
+    after = board.copy()
+    after.push_san("Qd5")
+    reply = "21...Rb6" if mates else "21...Nc6"
+    text = f"it meets {reply}, which threatens 22...Qxb2#, with 22.Qd2"
+    assert threat(At(board, after.peek(), after), text) is mates
+    met_there = of_what_is_met(At(board, after.peek(), after), text)
+    assert met_there is not None
+    assert met_there[0].move.uci() == ("f6b6" if mates else "e5c6")
