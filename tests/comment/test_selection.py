@@ -1538,3 +1538,12 @@ def test_an_attack_that_the_better_move_meets_is_the_reason(met_there: bool) -> 
     causes, lines = on_the_board(made, causes, best, "club")
     told = [kinds(vars(claim)["why"]) for claim in (*causes, *met(made, causes, lines))]
     assert told == ([["outnumbers"], ["Meets"]] if met_there else [[], []])
+
+
+@pytest.mark.parametrize(("black", "said"), [("r1bqkb1r/ppp3pp", True), ("r1bqbb1r/ppp3kp", False)])
+def test_what_takes_is_safe_from_a_piece_that_is_pinned(black: str, said: bool) -> None:
+    """The knight that guards the pawn may take back where its king stands elsewhere."""
+    fen = f"{black}/2n2n2/1B1pp3/8/2P1PN2/PP1N1PPP/R1BQK2R w KQ - 3 8"
+    made = scene(fen, "Nxe5 Qd6 Ndf3 Be7")
+    takes = aftermath.PicksUp(unit("pe5"))
+    assert kinds(tuple(with_threat([takes], made, []))) == ["PicksUp", *["UsesPin"][:said]]

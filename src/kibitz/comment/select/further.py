@@ -495,4 +495,6 @@ def with_threat(claims: list[Claim], line: Scene, others: Sequence[Scene]) -> li
 
 def _besides(line: Scene, others: Sequence[Scene]) -> Sequence[Claim]:
     """Why nothing takes back what has taken something, or what it is after next."""
-    return not_retaken(line) or hit_next(line, others)
+    pins = (claim for claim in proved_of(line) if isinstance(claim, tactic.UsesPin))
+    safe = [claim for claim in pins if claim.spared == line.piece]
+    return not_retaken(line) or safe[:1] or hit_next(line, others)
