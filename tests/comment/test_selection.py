@@ -42,6 +42,7 @@ from kibitz.comment.select.contrast import (
 )
 from kibitz.comment.select.criticism import (
     _and_main,
+    _opened,
     is_there_anyway,
     telling,
     too_little,
@@ -57,7 +58,7 @@ from kibitz.comment.select.further import (
     on_the_board,
     with_threat,
 )
-from kibitz.comment.select.kinds import brief, is_declined, pays
+from kibitz.comment.select.kinds import brief, is_declined, is_strong, pays
 from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
 from kibitz.comment.select.reasons import as_sure, plain_threats
 from kibitz.comment.select.selection import Selection, Tone, answer_works_too, select
@@ -1119,6 +1120,50 @@ def test_to_guard_what_is_not_taken_explains_nothing() -> None:
         made = scene(fen, line)
         made = replace(made, had=seen(0.2, "d1e3"), has=seen(0.5, *ucis(fen, line)[1:]))
         assert is_guard_of_nothing(guard, made) is idle
+
+
+def test_to_guard_what_nothing_attacks_any_more_explains_nothing() -> None:
+    """The bishop takes the knight that attacked the pawn, though that falls in the end."""
+    fen = "r1b2rk1/5p1p/n1pp1bp1/pp6/3NP3/PBN4P/1PP2PP1/2KR3R b - - 0 15"
+    guard = Feature(guards, False, (unit("pc6"), unit("Nd4")))
+    taken_later = "Rxd4 Be6 Bxe6 fxe6 Rxd6 Rxf2 Rxc6"
+    for line, idle in ((f"Bxd4 {taken_later}", True), ("h6 Nxc6", False)):
+        made = scene(fen, line)
+        made = replace(made, had=seen(0.3, "c8b7"), has=seen(0.4, *ucis(fen, line)[1:]))
+        assert is_guard_of_nothing(guard, made) is idle
+
+
+@pytest.mark.parametrize(("guard", "loose"), [("8", True), ("7r", False)])
+def test_what_hangs_after_the_same_answer_to_the_better_move_is_no_reason(
+    guard: str, loose: bool
+) -> None:
+    fen = f"2r5/pp5R/2kp4/3Np1b1/PP2P3/3PPK2/r5PP/{guard} b - - 2 28"
+    line = f"{'Ra3' if loose else 'Rg1'} Kg4 Bd8 Kf5"
+    better = "f8" if loose else "g8"
+    made = scene(fen, line, seen(0.5, f"c8{better}", "f3g4", "g5d8"), seen(0.0, "f3g4"))
+    hits = Feature(attacks_loose, True, (unit("bg5"),))
+    assert is_there_too(hits, [made.instead.other]) is loose
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("Bg5 hxg5 Kd2 Nxd4", []), ("Bd2 Kd7 Ke2 Nxd4", ["Unguards"])]
+)
+def test_a_piece_that_is_taken_where_it_stands_gives_up_no_guard(
+    line: str, said: list[str]
+) -> None:
+    fen = "4k3/8/2n4p/8/3P4/4B3/8/4K3 w - - 0 1"
+    made = scene(fen, line, seen(0.1, "e1e2", "e8d7"), seen(0.6, *ucis(fen, line)[1:]))
+    causes: list[Claim] = [fault.Allows(Step(made.follow[0], ""), ())]
+    assert kinds((*_opened(made, causes, []),)) == said
+
+
+@pytest.mark.parametrize(("rank", "strong"), [(6, False), (7, True)])
+def test_a_pawn_far_up_may_explain_a_blunder(rank: int, strong: bool) -> None:
+    pawn = positional.PassedPawnAdvances(unit(f"Pg{rank}"))
+    assert is_strong(pawn) is strong
+    fen = "r3k3/7p/8/6P1/8/8/8/R3K3 b - - 0 1"
+    made = scene(fen, "Kd7 g6", seen(0.0, "e8e7"), seen(0.6, "g5g6"))
+    assert telling([pawn], made) == [pawn][:strong]
 
 
 def test_what_the_move_takes_is_no_missed_threat_to_take_it() -> None:

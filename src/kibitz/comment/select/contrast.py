@@ -84,6 +84,14 @@ def consequences(scene: Scene) -> Iterator[Claim]:
     yield from aftermath.aftermaths(scene)
 
 
+def _is_loose_there(claim: Claim, line: Scene) -> bool:
+    """Whether what is attacked without a guard is so after a move of another line, too."""
+    if not isinstance(claim, Feature) or claim.name != "attacks_loose":
+        return False
+    target = claim.pieces[0]
+    return stands(line.after, target) and is_unsafe(line.after, target.square)
+
+
 def moves_of(scene: Scene) -> Iterator[Scene]:
     """A move, and the same side's next ones in the line."""
     for plies in range(0, LAST_LATER + 1, 2):
@@ -213,7 +221,8 @@ def same_reply(scene: Scene) -> list[Scene]:
 def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
     """Whether a reason holds in the line of the better move as well; the opposition at once."""
     first = kind_of(claim) == "opposition"
-    return any(claim.proved(move) for move in (moves[:1] if first else moves))
+    there = moves[:1] if first else moves
+    return any(claim.proved(move) or _is_loose_there(claim, move) for move in there)
 
 
 def is_the_cost(claim: Claim, scene: Scene) -> bool:
@@ -438,7 +447,9 @@ def is_guard_of_nothing(claim: Claim, scene: Scene) -> bool:
     """Whether the better move guards what the refutation of the one made does not take."""
     match claim:
         case Feature(name="guards", pieces=(target, *_)) | merit.Parries(target=Unit() as target):
-            return bool(scene.reply) and not _takes(scene.other, target)
+            boards = (scene.after, scene.other.after) if scene.reply else ()
+            there = any(board.is_attacked_by(not scene.mover, target.square) for board in boards)
+            return bool(scene.reply) and not (there and _takes(scene.other, target))
     return False
 
 

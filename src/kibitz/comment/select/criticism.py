@@ -175,6 +175,8 @@ def _opened(scene: Scene, causes: Sequence[Claim], better: Sequence[Claim]) -> l
     """What a move took guard or cover from, if that is lost by it, beside its refutation."""
     if not any(isinstance(cause, fault.Allows) for cause in causes[:1]):
         return []
+    if scene.reply is not None and scene.reply.to_square == scene.landed:
+        return []  # where it is taken it guards nothing anyway
     allows = causes[0]
     found: list[Claim] = [
         claim
@@ -262,9 +264,13 @@ def telling(claims: Sequence[Claim], scene: Scene) -> list[Claim]:
     if hard or mark_of(scene) is Label.INACCURACY:
         return hard
     if mark_of(scene) is Label.BLUNDER:
-        # No outpost near home is the point of it, and none at all of what costs a piece.
-        cheap = not costs_much(scene, PIECE)
-        return [c for c in claims if kind_of(c) != "Outpost" or (cheap and is_strong(c))]
+        # An outpost far up may be the point if it costs no piece, a pawn far up in any case.
+        plans = {"Outpost": not costs_much(scene, PIECE), "PassedPawnAdvances": True}
+        return [
+            claim
+            for claim in claims
+            if kind_of(claim) not in plans or (plans[kind_of(claim)] and is_strong(claim))
+        ]
     return list(claims)
 
 

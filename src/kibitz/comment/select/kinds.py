@@ -16,6 +16,7 @@ from kibitz.comment.claims.endings import FAR_UP, simplifies
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.facts import Unit
 from kibitz.comment.select.rank import is_lasting, kind_of, threatens_mate
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
@@ -64,6 +65,7 @@ SOLID = (
 PAYING = (*SOLID, *MUST_PAY, GivesUp)  # what a threat has to do to be one
 ONE_PAWN = (merit.Wins((chess.PAWN,), ()), merit.Nets((chess.PAWN,), ()))
 MATES = (merit.MateIn, outcomes.MatesLater)
+SEVENTH = 6  # the rank, from 0, from which a pawn has one square left to go
 
 
 def leaves(claim: Claim) -> bool:
@@ -106,12 +108,19 @@ def breaks(claim: Claim) -> bool:
 def is_strong(claim: Claim) -> bool:
     """Whether a plan matters among pieces, too: a rook on the seventh rank, an outpost far up.
 
-    Or a passed pawn that comes on.
+    Or a passed pawn that has one square left to go.
     """
-    if not isinstance(claim, changed.Outpost):
-        return isinstance(claim, (changed.Seventh, changed.PassedPawnAdvances))
-    square, white = claim.piece.square, claim.piece.white
-    return (square >> 3 if white else 7 - (square >> 3)) >= FAR_UP
+    match claim:
+        case changed.Outpost(piece):
+            return _rank(piece) >= FAR_UP
+        case changed.PassedPawnAdvances(pawn):
+            return _rank(pawn) >= SEVENTH
+    return isinstance(claim, changed.Seventh)
+
+
+def _rank(piece: Unit) -> int:
+    """The rank of a piece from its own side, from 0."""
+    return piece.square >> 3 if piece.white else 7 - (piece.square >> 3)
 
 
 def is_hit(claim: Claim) -> bool:

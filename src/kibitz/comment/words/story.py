@@ -302,15 +302,15 @@ def _turn(
     sign, language = 1 if white else -1, teller.language
     had, has = (standing(sign * figures.values[moment]) for moment in (ply, ply + 1))
     names = {"mover": language.sides[white], "side": language.sides[not white]}
-    key = f"{had}.{has}"
-    key = key if key in language.story else "rises" if has > had else "worst"
-    key = form or key
+    key = f"{had}.{has}" if f"{had}.{has}" in language.story else ""
+    key = form or key or ("rises" if has > had else "worst")
     if form == "edge":
         names["side"] = language.sides[figures.values[-1] > 0]
     if key == "swing":
         names |= _scores(ply, figures, teller)
     kept = not _errs(figures.labels[ply + 1 : ply + 2])  # else it was given back at once
-    text = teller.say(key, move=move, why=_because(comment, kept, had > 0, teller), **names)
+    fresh = had > 0 or _errs(figures.labels[max(ply - 1, 0) : ply])  # else it was won back
+    text = teller.say(key, move=move, why=_because(comment, kept, fresh, teller), **names)
     better = next((claim.step.text for claim in comment.claims if isinstance(claim, Better)), "")
     if (
         better
@@ -324,10 +324,10 @@ def _turn(
     return text
 
 
-def _because(comment: Comment | Selection, kept: bool, ahead: bool, teller: Teller) -> str:
-    """Why the game turned: what the other side kept, or what would have put the mover ahead."""
+def _because(comment: Comment | Selection, kept: bool, fresh: bool, teller: Teller) -> str:
+    """Why the game turned: what the other side kept, or what could have been won and not back."""
     key, won = _cause(comment)
-    if not key or (key == "lost" and not kept) or (key == "missed.gain" and not ahead):
+    if not key or (key == "lost" and not kept) or (key == "missed.gain" and not fresh):
         return ""
     return teller.say(key, won=teller.language.haul(won))
 
