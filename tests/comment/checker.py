@@ -120,7 +120,7 @@ def pinned(at: At, text: str) -> bool:
 
 def into_pin(at: At, text: str) -> bool:
     """The moved piece stands between an enemy piece and the other that is named."""
-    front, back = (place(at.after, one, at.mover) for one in units(text)[:2])
+    front, back = (place(at.after, one, at.mover) for one in units(text.lower())[:2])
     if front != at.move.to_square or back is None:
         return False
     without = at.after.copy()
@@ -1328,8 +1328,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("no mate", r"has the material to mate", lambda at, _: at.after.is_insufficient_material()),
     ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
     ("opening", r"\([A-E]\d\d\)$", opening_named),
-    ("taken", r"can be taken|is lost there|puts .* where", can_be_taken),
-    ("line open", r"^[Tt]he line .* is open now|[Nn]othing stands between", line_open),
+    ("taken", r"(?<!behind it )can be taken|is lost there|puts .* where", can_be_taken),
+    ("line open", r"^[Tt]he line .* is open now|(?<!rooks: )[Nn]othing stands between", line_open),
     ("shut off", r"now stands between|shuts .* off from", shut_off),
     ("outnumbered", r"guarded often enough|more than it is guarded", outnumbered),
     ("abandoned", r"no longer guards .*, and|takes a guard away", abandoned),
@@ -1349,7 +1349,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("connected passed", r"connected passed", two_passed),
     ("backward", r"backward", left_behind),
     ("hanging pawns", r"hanging pawns", hanging),
-    ("bad bishop", r"shuts in|a bad one", shut_in),
+    ("bad bishop", r"shuts in [^:]*:|a bad one", shut_in),
     ("open file", r"opens the \w-file|file of pawns", file_opened),
     ("king's pawn", r"-pawn (?:away from|in front of)", king_bared),
     ("escape", r"escape square|king air", escape),

@@ -148,7 +148,7 @@ def nowhere_to_go(at: Move, text: str) -> bool:
     square = chess.parse_square(re.findall(r"on (\w\d)", text)[0])
     moves = [one for one in at.after.legal_moves if one.from_square == square]
     boards = [pushed(at.after, one) for one in moves]
-    return len(moves) > 1 and all(
+    return bool(moves) and all(
         board.is_attacked_by(at.mover, one.to_square)
         for board, one in zip(boards, moves, strict=True)
     )

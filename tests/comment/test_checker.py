@@ -14,6 +14,7 @@ from tests.comment.checker import (
     Count,
     Judge,
     gains,
+    into_pin,
     judged_sacrifice,
     of_what_is_met,
     only_pawns,
@@ -294,3 +295,12 @@ def test_a_threat_of_what_is_met_is_that_of_the_reply(rook: str, mates: bool) ->
     met_there = of_what_is_met(At(board, after.peek(), after), text)
     assert met_there is not None
     assert met_there[0].move.uci() == ("f6b6" if mates else "e5c6")
+
+
+@pytest.mark.parametrize(("to", "true"), [("the king", True), ("the rook on a8", False)])
+def test_a_piece_at_the_beginning_of_a_sentence_is_read(to: str, true: bool) -> None:
+    board = chess.Board("r1b1k1nr/pppp2pp/8/8/8/2P1RN2/P4PPP/R5K1 b kq - 0 16")
+    after = board.copy()
+    after.push_san("Ne7")
+    text = f"The knight on e7 is pinned to {to} there"
+    assert into_pin(At(board, after.peek(), after), text) is true
