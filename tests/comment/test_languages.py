@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import chess
@@ -175,6 +175,21 @@ def test_every_claim_is_said_in_german(level: str) -> None:
         for text in said_of(claim, scene, speaker) if is_sentence(claim, scene) else ():
             assert text or lacks(claim), claim
             assert not wrong_in(text), (claim, text, wrong_in(text))
+
+
+@pytest.mark.parametrize("language", [ENGLISH, GERMAN])
+def test_words_for_beginners_name_nothing_that_a_form_of_the_claim_lacks(
+    language: Language,
+) -> None:
+    """They stand for all forms of a claim for which beginners have no words of their own."""
+
+    def named(texts: Sequence[str]) -> list[set[str]]:
+        return [set(re.findall(r"{(\w+)", text)) for text in texts]
+
+    for name, texts in language.beginner.items():
+        for key, forms in language.predicates.items():
+            if key.startswith(f"{name}.") and key not in language.beginner:
+                assert set().union(*named(texts)) <= set.intersection(*named(forms)), (name, key)
 
 
 def lacks(claim: Claim) -> bool:

@@ -404,6 +404,7 @@ BEGINNER: dict[str, tuple[str, ...]] = {
     "Discovers": ("uncovers an attack by {by} on {target}: nothing stands in its way any more",),
     "Discovers.check": ("gives a discovered check with {by}, whose way is free now",),
     "Deflects": ("lures {guard} away from {target}, which it has to guard",),
+    "Deflects.square": ("lures {guard} away from {square}, a square that it has to guard",),
     "PassedPawn": (
         "gives {mover} a passed pawn on {square}: no pawn can stop it any more",
         "creates a passed pawn on {square}, which no pawn can stop any more",

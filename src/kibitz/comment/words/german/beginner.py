@@ -23,6 +23,7 @@ BEGINNER: dict[str, tuple[str, ...]] = {
     "ComesOut.exchange.line": ("gewinnt einen Turm für eine Leichtfigur: {line}",),
     "Discovers": ("gibt {by:dem} den Weg frei, {by:welcher} nun {target:den} angreift",),
     "Discovers.check": ("gibt Abzugsschach mit {by:dem}, {by:welchem} nun nichts im Weg steht",),
+    "Deflects.square": ("lenkt {guard:den} vom Feld {square} ab, das {guard:er} decken muss",),
     "Deflects": ("lenkt {guard:den} {target:vom} ab, {target:welchen} {guard:er} decken muss",),
     "PassedPawn": (
         "verschafft {mover} einen Freibauern auf {square}: Kein Bauer kann ihn mehr aufhalten",
