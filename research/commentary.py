@@ -21,7 +21,6 @@ from cyclopts import App, Parameter
 
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
-from kibitz.comment.analyse import NODES as ANNOTATES
 from kibitz.comment.annotate import COMMANDS, Style, annotate, scene_on
 from kibitz.comment.check.verdict import (
     BEFORE,
@@ -37,6 +36,7 @@ from kibitz.comment.check.verdict import (
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults
+from kibitz.comment.searches import NODES as ANNOTATES
 from kibitz.comment.select.rank import FEATURES, asides, kind_of, proved_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError

@@ -26,10 +26,11 @@ import numpy as np
 from cyclopts import App, Parameter
 
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
-from kibitz.comment.analyse import NODES, Effort, Searches, analyse
+from kibitz.comment.analyse import analyse
 from kibitz.comment.annotate import figures_of
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.judge import Label, accuracy, graded
+from kibitz.comment.searches import NODES, Effort, Searches
 from kibitz.comment.words.story import Figures, figures_in
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress, say

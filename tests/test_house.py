@@ -180,7 +180,8 @@ def test_the_tree_search_stands_on_its_tree() -> None:
 FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modules
     {"tactics", "judge"},
     {"force", "analysis", "three_men"},
-    {"analyse", "facts", "openings", "cache"},
+    {"searches", "facts", "openings"},
+    {"analyse", "cache"},
     {"claims"},
     {"select", "check"},
     {"words"},

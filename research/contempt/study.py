@@ -19,7 +19,7 @@ from kibitz.arena.match.elo import DEVIATIONS_95, wilson
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import PlayedGame
 from kibitz.arena.match.spec import parse_player, parse_players
-from kibitz.comment.analyse import NODES
+from kibitz.comment.searches import NODES
 from kibitz.core.errors import ConfigError
 from kibitz.core.log import say
 from kibitz.core.options import setting

@@ -15,7 +15,7 @@ from kibitz.search.tablebase import Tablebases
 
 # Where no words are judged, the looks that confirm them are short, and kept apart from others.
 SHORT_LOOKS = {
-    "kibitz.comment.analyse.DEEP": 2_000,
+    "kibitz.comment.searches.DEEP": 2_000,
     "kibitz.comment.cache.FOLDER": "analyses-by-short-looks",
 }
 NOTHING = Evaluation(Score("cp", 0), 0.0, ())

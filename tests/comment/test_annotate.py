@@ -15,8 +15,8 @@ import pytest
 import kibitz
 import kibitz.comment.engine
 from kibitz.cli import main
-from kibitz.comment import analyse
-from kibitz.comment.analyse import Effort, Searches, evaluations_along
+from kibitz.comment import searches
+from kibitz.comment.analyse import CLEAR, _look_back, evaluations_along
 from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
@@ -34,6 +34,7 @@ from kibitz.comment.judge import (
 )
 from kibitz.comment.marks import forget, grade_in, put_mark
 from kibitz.comment.report.page import shown
+from kibitz.comment.searches import Effort, Searches
 from kibitz.comment.words.speaker import Comment, Speaker
 from kibitz.comment.words.story import figures_in
 from kibitz.core.errors import InputError
@@ -361,7 +362,7 @@ def test_a_mark_has_to_hold_by_the_longest_looks(seen: float, longest: float, ma
             if board.fen() == boards[1].fen():
                 return view_of(0.0, (nothing,))
             long = (limits.nodes or 0) >= LONGEST_LOOK * 100
-            assert not (long and seen >= analyse.CLEAR)
+            assert not (long and seen >= CLEAR)
             value = longest if long else seen
             return view_of(value if board.turn else -value, (best if board.turn else nothing,))
 
@@ -382,7 +383,7 @@ def test_nodes_are_for_each_line() -> None:
 def test_a_quick_analysis_confirms_words_and_not_marks_by_large_searches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(analyse, "DEEP", 20_000)  # smaller in other tests
+    monkeypatch.setattr(searches, "DEEP", 20_000)  # smaller in other tests
     quick, usual = Effort(Limits(nodes=500)), Effort(Limits(nodes=20_000))
     assert (quick.marking(15).nodes, usual.marking(15).nodes) == (7_500, 300_000)
     assert (quick.deep(5).nodes, usual.deep(5).nodes) == (100_000, 100_000)
@@ -425,7 +426,7 @@ def test_a_long_look_that_an_unexpected_answer_refutes_is_corrected_too() -> Non
             if board.fen() == boards[2].fen():
                 return view_of(-0.7, (chess.Move.from_uci("a3a4"),))
             if board.fen() == boards[1].fen():  # by shorter looks, by the longest
-                return view_of(0.5 if (limits.nodes or 0) < 5 * analyse.DEEP else -0.3, (nothing,))
+                return view_of(0.5 if (limits.nodes or 0) < 5 * searches.DEEP else -0.3, (nothing,))
             return view_of(0.0, (best if board.turn else nothing,))
 
     with Engine("material", hash=16) as engine:
@@ -440,7 +441,7 @@ def test_the_move_that_a_long_look_expected_is_no_mistake(best: str, bad: bool) 
     made = chess.Move.from_uci("a2a3")
     before = view_of(0.68, (chess.Move.from_uci(best),))
     views = [before, view_of(-0.41, (chess.Move.from_uci("g8f6"),))]
-    analyse._look_back(views, [made], settled={0})
+    _look_back(views, [made], settled={0})
     assert bool(label(*views)) is bad
     assert (views[0] == before) is bad
 

@@ -11,12 +11,13 @@ import chess
 import pytest
 
 from kibitz.comment import analysis as record
-from kibitz.comment.analyse import Effort, Searches, analyse
+from kibitz.comment.analyse import analyse
 from kibitz.comment.analysis import Analysis, UnsearchedError, name_of
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import scenes_of
 from kibitz.comment.judge import Evaluation
+from kibitz.comment.searches import Effort, Searches
 from kibitz.comment.select.rank import LEVELS, Memory
 from kibitz.comment.select.selection import select
 from kibitz.engine import Engine

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Annotated, Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.facts import Scene, scenes_of
+from kibitz.comment.searches import Effort
 from kibitz.comment.select.rank import LEVELS, kind_of
 from kibitz.comment.words.languages import LANGUAGES
 from kibitz.engine import Engine

@@ -15,10 +15,11 @@ from typing import Any
 import chess
 import pytest
 
-from kibitz.comment.analyse import MANY, Effort
+from kibitz.comment.analyse import MANY
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.report.page import Report, without_commands
+from kibitz.comment.searches import Effort
 from kibitz.comment.words.languages import ENGLISH, LANGUAGES
 from kibitz.comment.words.story import figures_in
 from kibitz.engine import Engine

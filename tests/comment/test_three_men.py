@@ -8,10 +8,11 @@ import chess
 import chess.syzygy
 import pytest
 
-from kibitz.comment.analyse import Effort, Searches, analyse
+from kibitz.comment.analyse import analyse
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import scenes_of
 from kibitz.comment.judge import Evaluation, Label, value_of
+from kibitz.comment.searches import Effort, Searches
 from kibitz.comment.three_men import SURE, exact, result_of
 from kibitz.engine import Engine
 from kibitz.search.limits import Limits

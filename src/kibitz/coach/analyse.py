@@ -18,8 +18,9 @@ import msgspec
 
 from kibitz.coach.database import WHITE, Database, StoredGame, View
 from kibitz.coach.deck import LINES, Engines, Item, items_of
-from kibitz.comment.analyse import AGAIN, REMEMBERED, SMALL_TABLE, Searches
+from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.judge import Evaluation, in_hindsight, label
+from kibitz.comment.searches import AGAIN, SMALL_TABLE, Searches
 from kibitz.comment.words.languages import Code
 from kibitz.core.log import Stop, progress
 from kibitz.core.workers import in_processes

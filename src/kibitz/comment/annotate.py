@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import chess
 import chess.pgn
 
-from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse, good_moves
+from kibitz.comment.analyse import OnPly, analyse, good_moves
 from kibitz.comment.analysis import Analysis
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.claims.claim import step
@@ -41,6 +41,7 @@ from kibitz.comment.marks import (
     signed,
 )
 from kibitz.comment.openings import Opening, book_ends, family_in, opening_in, without_book
+from kibitz.comment.searches import NODES, Effort, Searches
 from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of
 from kibitz.comment.select.reasons import reasons
 from kibitz.comment.select.selection import Selection, Tone, select

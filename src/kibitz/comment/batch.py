@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import chess.pgn
 
-from kibitz.comment.analyse import Effort, OnPly
+from kibitz.comment.analyse import OnPly
 from kibitz.comment.annotate import TABLE, Style, annotate, signature
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.marks import ANNOTATOR, signed
+from kibitz.comment.searches import Effort
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import refuse_folder
 from kibitz.core.journal import GrowingFile

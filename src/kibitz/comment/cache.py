@@ -12,8 +12,9 @@ import chess
 import msgspec
 
 import kibitz
-from kibitz.comment import analyse, analysis
+from kibitz.comment import analysis
 from kibitz.comment.analysis import Analysis
+from kibitz.comment.searches import Effort
 from kibitz.core.errors import FileError
 from kibitz.core.files import cache_folder, read_bytes, sha256_of, write_bytes
 from kibitz.core.log import say
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from kibitz.engine import Engine
 
 FOLDER = "analyses"  # in the cache folder
-SEARCHING = ("comment/analyse.py", "comment/judge.py", "comment/three_men.py", "engine/engine.py")
+COMMENT = ("analyse.py", "searches.py", "judge.py", "three_men.py")
+SEARCHING = (*(f"comment/{name}" for name in COMMENT), "engine/engine.py")
 CODE = [Path(kibitz.__file__).parent / name for name in SEARCHING]
 ROOM = 200 << 20  # bytes; those that were not read for longest go first
 
@@ -34,7 +36,7 @@ ROOM = 200 << 20  # bytes; those that were not read for longest go first
 class AnalysisCache:
     """The analyses of one way to search: an engine's network and options, and the effort."""
 
-    def __init__(self, engine: Engine, effort: analyse.Effort, folder: Path | None = None) -> None:
+    def __init__(self, engine: Engine, effort: Effort, folder: Path | None = None) -> None:
         self._engine, self.effort = engine, effort
         self._folder = cache_folder() / FOLDER if folder is None else folder
 

@@ -27,8 +27,8 @@ class Engine(SearchingEngine):
         language: Code = "en",
     ) -> str:
         """What is to be said of a move; empty if there is nothing. Searches 20 000 nodes."""
-        from kibitz.comment.analyse import NODES
         from kibitz.comment.annotate import comment_on
+        from kibitz.comment.searches import NODES
         from kibitz.comment.words.languages import language_of
 
         limits = limits or Limits(nodes=NODES)
@@ -52,9 +52,9 @@ def annotate(
     """
     import io
 
-    from kibitz.comment.analyse import NODES, Effort
     from kibitz.comment.annotate import Style
     from kibitz.comment.annotate import annotate as annotate_game
+    from kibitz.comment.searches import NODES, Effort
     from kibitz.comment.select.rank import LEVELS
     from kibitz.comment.words.languages import language_of
     from kibitz.core.errors import InputError, NotationError, did_you_mean

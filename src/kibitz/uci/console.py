@@ -12,8 +12,8 @@ import threading
 import time
 from dataclasses import asdict
 
-from kibitz.comment.analyse import NODES
 from kibitz.comment.annotate import comment_on, silence
+from kibitz.comment.searches import NODES
 from kibitz.comment.select.rank import LEVELS
 from kibitz.comment.words.languages import language_of
 from kibitz.core.errors import InputError

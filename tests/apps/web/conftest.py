@@ -42,7 +42,7 @@ CHANGES = SHORT_LOOKS | {
     "kibitz.apps.http.READER_SECONDS": 6.0,
 }
 PROGRAM = """
-import kibitz.apps.http, kibitz.cli, kibitz.comment.analyse, kibitz.comment.cache, sys
+import kibitz.apps.http, kibitz.cli, kibitz.comment.cache, kibitz.comment.searches, sys
 {changes}
 sys.exit(kibitz.cli.main())
 """

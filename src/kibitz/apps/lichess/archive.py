@@ -19,10 +19,10 @@ import chess.engine
 import chess.pgn
 
 from kibitz.apps.lichess.messages import Full, State
-from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.openings import opening_in
 from kibitz.comment.report.page import Report
+from kibitz.comment.searches import Effort
 from kibitz.comment.words.languages import chosen_language, language_of
 from kibitz.core.files import dated, write_bytes
 from kibitz.core.journal import GrowingFile

@@ -21,8 +21,8 @@ from msgspec import Meta
 
 from kibitz.apps.web.positions import PagePosition
 from kibitz.coach.database import Database
-from kibitz.comment.analyse import SMALL_TABLE
 from kibitz.comment.batch import Stopped
+from kibitz.comment.searches import SMALL_TABLE
 from kibitz.comment.select.rank import Level
 from kibitz.comment.words.languages import Code
 from kibitz.core.errors import InputError, did_you_mean

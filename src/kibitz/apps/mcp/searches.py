@@ -32,7 +32,6 @@ from kibitz.apps.mcp.calls import (
 )
 from kibitz.apps.web.positions import PagePosition, described, game_to_annotate, san_line
 from kibitz.coach.human import HIGHEST_RATING, LOWEST_RATING, people_facts
-from kibitz.comment.analyse import NODES, Effort
 from kibitz.comment.annotate import (
     Annotated as AnnotatedGame,
 )
@@ -51,6 +50,7 @@ from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, Label, accuracy, key_moments
 from kibitz.comment.marks import grade_in
+from kibitz.comment.searches import NODES, Effort
 from kibitz.comment.words.languages import language_of
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError

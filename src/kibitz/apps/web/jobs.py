@@ -15,12 +15,12 @@ from kibitz.apps.web.engines import EngineChoice, Engines
 from kibitz.apps.web.library import MISTAKE, names_only
 from kibitz.apps.web.positions import game_to_annotate, tree_of
 from kibitz.apps.web.watch import Post
-from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.batch import Stopped
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.judge import key_moments
 from kibitz.comment.report.page import Report
+from kibitz.comment.searches import Effort
 from kibitz.comment.select.rank import Level
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import Code, language_of

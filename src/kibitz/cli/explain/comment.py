@@ -23,7 +23,6 @@ from kibitz.cli.output import (
     emit,
     milliseconds,
 )
-from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort
 from kibitz.comment.annotate import (
     TABLE,
     Moments,
@@ -50,6 +49,7 @@ from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Samplin
 from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.facts import Scene
 from kibitz.comment.report.page import Report, is_report
+from kibitz.comment.searches import NODES, SMALL_TABLE, Effort
 from kibitz.comment.select.rank import Level
 from kibitz.comment.words.language import Language
 from kibitz.comment.words.languages import Code, chosen_language, language_of

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import chess
 import chess.pgn
 
-from kibitz.comment.analyse import Searches
 from kibitz.comment.check.clauses import rest
 from kibitz.comment.check.grammar import (
     Claimed,
@@ -44,6 +43,7 @@ from kibitz.comment.check.text import PLAYED, Passage, is_german, passages, sent
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Evaluation
+from kibitz.comment.searches import Searches
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
