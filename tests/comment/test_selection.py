@@ -58,7 +58,7 @@ from kibitz.comment.select.further import (
     on_the_board,
     with_threat,
 )
-from kibitz.comment.select.kinds import brief, is_declined, is_strong, pays
+from kibitz.comment.select.kinds import brief, is_declined, is_strong, pays, threatens_little
 from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
 from kibitz.comment.select.reasons import as_sure, plain_threats
 from kibitz.comment.select.selection import Selection, Tone, answer_works_too, select
@@ -1592,3 +1592,18 @@ def test_what_takes_is_safe_from_a_piece_that_is_pinned(black: str, said: bool) 
     made = scene(fen, "Nxe5 Qd6 Ndf3 Be7")
     takes = aftermath.PicksUp(unit("pe5"))
     assert kinds(tuple(with_threat([takes], made, []))) == ["PicksUp", *["UsesPin"][:said]]
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "little"),
+    [
+        (GivesUp(unit("Bd5"), (chess.BISHOP,), (), "king"), 0.0, True),
+        (GivesUp(unit("Bd5"), (chess.BISHOP,), (), "mate"), 0.0, False),
+        (outlook.Draws("check", ""), 0.1, True),
+        (outlook.Draws("check", ""), -0.4, False),  # who is worse threatens to draw
+    ],
+)
+def test_to_drive_a_king_is_no_threat_nor_to_draw_a_level_game(
+    claim: Claim, value: float, little: bool
+) -> None:
+    assert threatens_little(claim, value) is little

@@ -20,7 +20,6 @@ from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.features import imbalance
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import is_forcing, mark_of
-from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.claims.structure import attacks_loose
 from kibitz.comment.facts import Scene, Unit, balance, phase, unit
 from kibitz.comment.judge import Label
@@ -56,6 +55,7 @@ from kibitz.comment.select.kinds import (
     is_of_one_pawn,
     is_strong,
     pays,
+    threatens_little,
 )
 from kibitz.comment.select.rank import (
     Level,
@@ -86,7 +86,7 @@ def intends(scene: Scene, level: Level) -> list[Claim]:
     found = reasons(idea, level, 2, gains)
     why = [*filter(pays, found)] or [*filter(threatens_mate, found)]
     why = [claim for claim in why if not (is_of_one_pawn(claim) and vars(claim).get("main"))]
-    why = [claim for claim in why if not (isinstance(claim, GivesUp) and claim.aim == "king")]
+    why = [claim for claim in why if not threatens_little(claim, scene.value or 0.0)]
     if idea.captured is not None and idea.captured.kind != chess.PAWN:
         loose = tactic.TakesLoose(idea.captured)  # which is enough, whatever is hit besides
         why = [loose] if loose.proved(idea) else why

@@ -17,6 +17,7 @@ from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Unit
+from kibitz.comment.judge import BETTER
 from kibitz.comment.select.rank import is_lasting, kind_of, threatens_mate
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
@@ -133,6 +134,12 @@ def pays(claim: Claim) -> bool:
     target = claim.target if isinstance(claim, tactic.Deflects) else None
     small = target is not None and target.kind == chess.PAWN
     return isinstance(claim, PAYING) and not (small or is_declined(claim))
+
+
+def threatens_little(claim: Claim, value: float) -> bool:
+    """Whether to do this is no threat: to drive a king, or to draw where one is not worse."""
+    drives = isinstance(claim, GivesUp) and claim.aim == "king"
+    return drives or (isinstance(claim, outlook.Draws) and value > -BETTER)
 
 
 def is_by_product(claim: Claim) -> bool:
