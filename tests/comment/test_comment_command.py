@@ -155,5 +155,8 @@ def test_games_that_cannot_be_read_cost_no_other_and_are_told_in_the_exit_code(
         assert main(words) == 1
         assert "game 2 (line 5) skipped" in capsys.readouterr().err
         assert output.read_text().count('[Event "whole"]') == 2
+    assert main(["check", str(source), "--nodes", "0"]) == 1
+    assert "game 2 (line 5) skipped" in capsys.readouterr().err
     source.write_text(whole)
     assert main([*words[:3], str(tmp_path / "other.pgn"), *words[4:]]) == 0
+    assert main(["check", str(source), "--nodes", "0"]) == 0

@@ -1607,3 +1607,14 @@ def test_to_drive_a_king_is_no_threat_nor_to_draw_a_level_game(
     claim: Claim, value: float, little: bool
 ) -> None:
     assert threatens_little(claim, value) is little
+
+
+@pytest.mark.parametrize(("made", "said"), [("Rxf3", False), ("Kd2", True)])
+def test_a_pawn_that_the_move_made_takes_as_well_was_not_left(made: str, said: bool) -> None:
+    fen = "r3k2r/8/8/8/8/5p2/6B1/4KR2 w - - 0 1"
+    line = f"{made} {'Kd7' if made == 'Rxf3' else 'fxg2'}"
+    best = seen(0.6, "g2f3", "e8d7", "f3d5", "d7d6")
+    move = scene(fen, line, best, seen(0.2, *ucis(fen, line)[1:]))
+    better: list[Claim] = [fault.Better(step("g2f3"), ())]
+    _, (told,) = on_the_board(move, [], better, "club")
+    assert ("Takes" in kinds(vars(told)["why"]) or "PicksUp" in kinds(vars(told)["why"])) is said

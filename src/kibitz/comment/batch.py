@@ -191,7 +191,7 @@ def _one(game: Game, engines: Sequence[Engine], style: Style, stop: Stop, bar: B
     title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
     bar.describe(title)
     if any(not node.move for node in nodes):
-        say(f"{title}: a null move; the game is left as it is")
+        say(f"{title}: a null move; the game is left without comments")
         bar.advance()
         return Done(game)
 

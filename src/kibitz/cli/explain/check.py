@@ -70,7 +70,7 @@ def check(
             with Engine(network, search="alphabeta", multipv=2, hash=16) as engine:
                 checked = _checked(source, fen, move, output, searching(engine, spent), stop)
     _tell(checked, json=json)
-    return EXIT_STOPPED if stop.requested else 0
+    return EXIT_STOPPED if stop.requested else 1 if checked.skipped else 0
 
 
 def _checked(
@@ -131,6 +131,7 @@ def _of_games(source: str, output: Path | None, search: Search | None, stop: Sto
     if not number:
         fix = f"{len(bad)} skipped" if bad else "give a PGN file, or a text with --fen"
         raise InputError("no game to check", value=source, fix=fix)
+    checked.skipped = len(bad)
     return checked
 
 

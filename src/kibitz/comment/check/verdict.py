@@ -389,6 +389,7 @@ class Checked:
 
     findings: list[Finding] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
+    skipped: int = 0  # games that could not be read
 
     def add(self, game: int, setting: Setting, judged: Sequence[Judged]) -> None:
         """Keep what became of a comment."""

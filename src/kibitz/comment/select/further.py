@@ -313,10 +313,9 @@ def tangible(
 def _found_on_the_board(
     scene: Scene, causes: list[Claim], lines: list[Claim], level: Level
 ) -> Iterator[Claim]:
-    """What the refutation or the better move takes, or attacks; a piece that goes back.
+    """What the refutation or the better move takes, attacks or leaves; a piece that goes back.
 
-    Where there is none of that, pawns that they double, or both bishops. The better move has to be
-    one of which nothing is said yet, but for what is taken at once.
+    Of the better move nothing may be said yet, but for what is taken at once.
     """
     best = next((line for line in lines if isinstance(line, fault.Better)), None)
     answer = causes[0] if causes and isinstance(causes[0], ANSWERS) else None
@@ -395,9 +394,10 @@ def _pawns(
             for claim in consequences(line)
             if is_of_one_pawn(claim) and fits(claim, scene) and is_confirmed(claim, line)
         )
-        if why and line is scene.instead:
+        better = line is scene.instead
+        if why and better and not is_shared(why[0], scene):  # by the move made as well
             yield fault.Better(best.step, why[:1])
-        elif why and answer:
+        elif why and answer and not better:
             yield fault.Allows(answer.reply, why[:1])
 
 

@@ -338,7 +338,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "weak_squares.0": ("leaves the dark squares around {side}'s king weak",),
     "weak_squares.1": ("leaves the light squares around {side}'s king weak",),
     "opens_centre": ("opens the {file}-file against the king in the centre",),
-    "XRay": ("guards {square} through {through}",),
+    "XRay": ("has {by} behind it, which guards {square} through {through}",),
     # what the best move keeps; numbers as in judge.standing
     "RetakingFails": ("takes {target}, and {back} is met by {answer}",),
     "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),

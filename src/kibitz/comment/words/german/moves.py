@@ -402,7 +402,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "weak_squares.0": ("lässt schwache schwarze Felder um den {side:weißen} König zurück",),
     "weak_squares.1": ("lässt schwache weiße Felder um den {side:weißen} König zurück",),
     "opens_centre": ("öffnet die {file}-Linie gegen den König in der Mitte",),
-    "XRay": ("deckt {square} durch {through:den} hindurch",),
+    "XRay": ("hat {by:den} hinter sich, {by:welcher} {square} durch {through:den} hindurch deckt",),
     # what the best move keeps; numbers as in judge.standing
     "RetakingFails": ("nimmt {target:den}, und auf {back} folgt {answer}",),
     "NotRetaken": ("beantwortet {back} mit {answer}",),
