@@ -84,14 +84,6 @@ def consequences(scene: Scene) -> Iterator[Claim]:
     yield from aftermath.aftermaths(scene)
 
 
-def _is_loose_there(claim: Claim, line: Scene) -> bool:
-    """Whether what is attacked without a guard is so after a move of another line, too."""
-    if not isinstance(claim, Feature) or claim.name != "attacks_loose":
-        return False
-    target = claim.pieces[0]
-    return stands(line.after, target) and is_unsafe(line.after, target.square)
-
-
 def moves_of(scene: Scene) -> Iterator[Scene]:
     """A move, and the same side's next ones in the line."""
     for plies in range(0, LAST_LATER + 1, 2):
@@ -219,10 +211,20 @@ def same_reply(scene: Scene) -> list[Scene]:
 
 
 def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
-    """Whether a reason holds in the line of the better move as well; the opposition at once."""
-    first = kind_of(claim) == "opposition"
-    there = moves[:1] if first else moves
+    """Whether a reason holds in the line of the better move as well.
+
+    Who has the opposition changes with each move, so that is compared with the first one alone.
+    """
+    there = moves[:1] if kind_of(claim) == "opposition" else moves
     return any(claim.proved(move) or _is_loose_there(claim, move) for move in there)
+
+
+def _is_loose_there(claim: Claim, line: Scene) -> bool:
+    """Whether what is attacked without a guard is so after a move of another line, too."""
+    if not isinstance(claim, Feature) or claim.name != "attacks_loose":
+        return False
+    target = claim.pieces[0]
+    return stands(line.after, target) and is_unsafe(line.after, target.square)
 
 
 def is_the_cost(claim: Claim, scene: Scene) -> bool:
