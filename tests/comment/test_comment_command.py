@@ -144,6 +144,20 @@ def test_a_mate_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "O-O# is checkmate.\n"
 
 
+def test_a_game_with_a_null_move_is_named_and_gets_no_comments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "null.pgn", tmp_path / "out.pgn"
+    source.write_text("1. e4 { mine } e5 2. -- *\n\n1. f3 e5 2. g4 Qh4# 0-1\n")
+    words = ["annotate", str(source), "-o", str(output), "--nodes", "50", "--network", "material"]
+    assert main(words) == 0
+    assert "a null move; the game is left without comments" in capsys.readouterr().err
+    first, second = output.read_text().split(" -- ")
+    assert "{ mine }" in first
+    assert "%eval" not in first
+    assert "%eval" in second
+
+
 def test_games_that_cannot_be_read_cost_no_other_and_are_told_in_the_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

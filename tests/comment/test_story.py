@@ -298,6 +298,16 @@ def test_a_story_says_why_the_game_turned(
         assert (why in text) if why and not back else (", which " not in text)
 
 
+@pytest.mark.parametrize(("mark", "said"), [(Label.BLUNDER, True), (Label.NONE, False)])
+def test_what_was_just_let_go_was_missed_and_not_won_back(mark: Label, said: bool) -> None:
+    """The game is level where the win of a rook is missed, as it was being lost before."""
+    game = parse_game("1. e4 e5 2. Nf3 Nc6 *")
+    missed = Comment("", (), (Wins((chess.ROOK,), ()),), ())
+    figures = Figures((0.9, 0.0, 0.9, 0.9, 0.9), (mark, Label.BLUNDER, *[Label.NONE] * 2), None)
+    text = story_of(game.tree, figures, [Comment(), missed, *[Comment()] * 2])
+    assert (", which missed the win of a rook" in text) is said
+
+
 # --- many games -----------------------------------------------------------------------------------
 
 
