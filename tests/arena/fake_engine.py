@@ -80,6 +80,10 @@ def main() -> None:
         elif command == "go":
             answer(board, told)
             told += 1
+        elif command == "quit" and WAY == "linger":
+            os.close(0)
+            time.sleep(1.0)
+            os._exit(7)
         elif command == "quit" and WAY != "stay":
             return
 

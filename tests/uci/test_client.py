@@ -51,6 +51,19 @@ def test_much_talk_is_read_past_and_the_time_is_that_of_the_search() -> None:
         program.ready()
 
 
+def test_a_program_that_was_asked_to_quit_may_take_its_time() -> None:
+    class Unhurried(UciClient):
+        def _send(self, text: str, patience: float | None = None) -> None:
+            super()._send(text, patience)
+            if text == "quit":
+                time.sleep(0.5)  # the watch looks a few times at the closed input
+
+    program = Unhurried([sys.executable, str(FAKE), "linger"], {})
+    program.close()
+    with pytest.raises(ProgramFault, match="it ended with code 7"):
+        program.ready()
+
+
 def test_options_are_checked_against_what_was_announced() -> None:
     program = client("good")
     assert program.options["threads"].default == "1"

@@ -68,7 +68,7 @@ class Program:
         self.name = ""
         self._patience, self._wait = patience, patience
         self._deadline = time.monotonic() + patience
-        self._killed_for, self._closed = "", threading.Event()
+        self._killed_for, self._quitting, self._closed = "", False, threading.Event()
         try:
             # A group of its own: Ctrl-C stops Kibitz, which then ends the program.
             self._process = subprocess.Popen(
@@ -133,7 +133,7 @@ class Program:
         while not self._closed.wait(_WATCH_SECONDS):
             if time.monotonic() > self._deadline:
                 self._killed_for = "hang"
-            elif poller is not None and poller.poll(0):
+            elif poller is not None and poller.poll(0) and not self._quitting:
                 self._killed_for = "crash"
             if self._killed_for:
                 kill_group(self._process.pid)
@@ -147,6 +147,7 @@ class Program:
 
     def close(self) -> None:
         """Ask the program to quit, end it if it does not."""
+        self._quitting = True
         with suppress(ProgramFault):
             self._send("quit")
         self._closed.set()
