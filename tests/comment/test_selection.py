@@ -61,7 +61,13 @@ from kibitz.comment.select.further import (
 from kibitz.comment.select.kinds import brief, is_declined, is_strong, pays, threatens_little
 from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
 from kibitz.comment.select.reasons import as_sure, plain_threats
-from kibitz.comment.select.selection import Selection, Tone, answer_works_too, select
+from kibitz.comment.select.selection import (
+    Selection,
+    Tone,
+    answer_works_too,
+    remember,
+    select,
+)
 from kibitz.comment.words.slots import claim_key, claim_slots
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
@@ -1618,3 +1624,14 @@ def test_a_pawn_that_the_move_made_takes_as_well_was_not_left(made: str, said: b
     better: list[Claim] = [fault.Better(step("g2f3"), ())]
     _, (told,) = on_the_board(move, [], better, "club")
     assert ("Takes" in kinds(vars(told)["why"]) or "PicksUp" in kinds(vars(told)["why"])) is said
+
+
+def test_what_happens_once_is_said_once_of_a_move_that_words_are_asked_for() -> None:
+    fen = "r1bqk2r/ppppbppp/2n2n2/4p3/8/2N1BN2/PPPP1PPP/R2QKB1R w KQkq - 0 1"
+    made = scene(fen, "Bd3", seen(0.1, "f1d3"), seen(-0.1))
+    memory, said = Memory(), list[str]()
+    while chosen := select(made, memory, "club", Tone.PLAIN).claims:
+        said += kinds(chosen)
+        remember(memory, made, Selection(chosen))
+    assert "last_minor" in said
+    assert "last_minor" not in kinds(select(made, memory, "club", Tone.KEEN).claims)

@@ -68,8 +68,8 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if tone is Tone.KEEN and not chosen:
         chosen = _next_fails(scene, level) or intends(scene, level)
     if tone is Tone.KEEN and not chosen:
-        # Though it was said of another move, or is slight.
-        chosen = worth_saying(scene, Memory(), level, 1)
+        # Though it was said of another move, but for what happens once in a game; or it is slight.
+        chosen = worth_saying(scene, Memory(once=memory.once), level, 1)
         chosen = chosen or worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
     if not praised and _is_beside(scene, chosen):
         chosen = (plain_threats(scene)[:1] or chosen) if tone is Tone.KEEN else []
