@@ -22,17 +22,8 @@ from cyclopts import App, Parameter
 from kibitz.arena.match.elo import wilson
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.comment.annotate import COMMANDS, Style, annotate, scene_on
-from kibitz.comment.check.verdict import (
-    BEFORE,
-    BEHIND,
-    NODES,
-    VERDICTS,
-    Search,
-    Setting,
-    Tally,
-    judge,
-    searching,
-)
+from kibitz.comment.check.games import BEFORE, BEHIND, NODES, Tally, searching
+from kibitz.comment.check.verdict import VERDICTS, Search, Setting, judge
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults

@@ -10,8 +10,9 @@ import pytest
 
 import kibitz
 from kibitz.cli import main
+from kibitz.comment.check.games import MOST_TEXT
 from kibitz.comment.check.text import sentences
-from kibitz.comment.check.verdict import MOST_TEXT, Setting, judge
+from kibitz.comment.check.verdict import Setting, judge
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Evaluation
 from kibitz.core.errors import InputError, NotationError

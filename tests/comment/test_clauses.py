@@ -11,7 +11,8 @@ import pytest
 
 import kibitz
 from kibitz.cli import main
-from kibitz.comment.check.verdict import Checked, Setting, check_game, judge
+from kibitz.comment.check.games import Checked, check_game
+from kibitz.comment.check.verdict import Setting, judge
 from kibitz.position.pgn import read_games
 
 POSITION = "rn2kb1r/p3qppp/2p2n2/1p2p1B1/2B1P3/1QN5/PPP2PPP/R3K2R w KQkq - 0 10"

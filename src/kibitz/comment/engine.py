@@ -9,7 +9,7 @@ from kibitz.engine import Engine as SearchingEngine
 from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
-    from kibitz.comment.check.verdict import Checked
+    from kibitz.comment.check.games import Checked
     from kibitz.comment.select.rank import Level
     from kibitz.comment.words.languages import Code
     from kibitz.position.board import Board
@@ -97,14 +97,14 @@ def check(
     """
     import io
 
-    from kibitz.comment.check import verdict
+    from kibitz.comment.check import games
     from kibitz.core.errors import InputError, NotationError
     from kibitz.position.board import Board
     from kibitz.position.pgn import BadGame, read_games
 
     if fen is None and move is not None:
         raise InputError("a move of no position", value=move, fix="give the position as fen, too")
-    verdict.refuse_long(text)
+    games.refuse_long(text)
 
     def refuse(bad: BadGame) -> None:
         raise NotationError(f"PGN: game {bad.number}: {bad.reason}", value=text)
@@ -112,10 +112,10 @@ def check(
     own = None if engine else SearchingEngine(search="alphabeta", multipv=2, hash=16)
     with nullcontext(engine) if own is None else own as used:
         assert used is not None
-        search = verdict.searching(used)
+        search = games.searching(used)
         if fen is not None:
-            return verdict.check_text(text, Board(fen), move, search)
-        checked = verdict.Checked()
+            return games.check_text(text, Board(fen), move, search)
+        checked = games.Checked()
         for game in read_games(io.StringIO(text), refuse):
-            verdict.check_game(game, checked, search)
+            games.check_game(game, checked, search)
     return checked

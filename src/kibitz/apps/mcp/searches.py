@@ -45,7 +45,7 @@ from kibitz.comment.annotate import (
     scene_on,
 )
 from kibitz.comment.cache import AnalysisCache
-from kibitz.comment.check.verdict import Checked, check_game, check_text, searching
+from kibitz.comment.check.games import Checked, check_game, check_text, searching
 from kibitz.comment.claims.claim import step
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, Label, accuracy, key_moments

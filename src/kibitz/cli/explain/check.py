@@ -11,15 +11,15 @@ from cyclopts import Parameter
 
 from kibitz.cli.output import EXIT_STOPPED, EngineFlag, JsonFlag, at_least, columns, emit
 from kibitz.comment.batch import check_output
-from kibitz.comment.check.verdict import (
+from kibitz.comment.check.games import (
     MOST_TEXT,
     NODES,
     Checked,
-    Search,
     check_game,
     check_text,
     searching,
 )
+from kibitz.comment.check.verdict import Search
 from kibitz.core.errors import InputError
 from kibitz.core.files import open_read
 from kibitz.core.journal import GrowingFile

@@ -3,6 +3,7 @@
 text -> `text` sentences -> `grammar` -> statements -> `verdict` true, false, not checkable.
 
 `forms` has the ways to say something, `readers` what their words mean, `statements` and
-`judgements` what is proved. `castling`, `contacts` (who attacks, blocks, stands on a line),
-`structure` (development, pawns), `material` (endings, openings, too) and `moves` have all three.
+`judgements` what is proved. `contacts` (who attacks and blocks), `kings` (castling, too), `lines`
+(files, diagonals), `material` (endings, openings), `moves` and `structure` (development, pawns)
+have all three. `games` finds the comments, and counts what became of them.
 """

@@ -1,4 +1,4 @@
-"""What is said of how pieces stand to each other: who attacks, guards and blocks, and lines.
+"""What is said of how pieces stand to each other: who attacks, guards and blocks.
 
 patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 """
@@ -6,46 +6,28 @@ patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.check.forms import FILE, IS, NOT, Form, form
+from kibitz.comment.check.forms import IS, NOT, Form, form
 from kibitz.comment.check.readers import (
-    KIND,
     LAST,
     NUMBERS,
-    SIDE,
     SQUARE,
     SUBJECT,
     Hit,
     Made,
     against,
     doer,
-    kind_named,
     moved,
     piece,
-    side_of,
     spoken,
     target,
     thing,
 )
-from kibitz.comment.check.statements import Statement, Thing, View, names_of, turned
+from kibitz.comment.check.statements import Statement, Thing, View, names_of, slides_to, turned
 from kibitz.comment.facts import SLIDERS, is_trapped
-
-
-def _aligned(first: int, second: int) -> bool:
-    return bool(chess.ray(first, second))
-
-
-def _slides_to(board: chess.Board, start: int, end: int) -> bool:
-    """Whether a slider would reach a square if nothing were between."""
-    if board.piece_type_at(start) not in SLIDERS:
-        return False
-    empty = chess.Board(None)
-    empty.set_piece_at(start, board.piece_at(start))
-    return end in empty.attacks(start)
-
 
 # --- attackers and blockers -----------------------------------------------------------------------
 
@@ -72,7 +54,7 @@ class Contact(Statement):
             return None
         side = white if self.guards else not white
         direct = [at for at in board.attackers(side, square) if at != square]
-        behind = [at for at in Thing(white=side).on(board) if _slides_to(board, at, square)]
+        behind = [at for at in Thing(white=side).on(board) if slides_to(board, at, square)]
         if self.count is not None:
             few = len({*direct, *behind}) < self.count
             return True if len(direct) == self.count else False if few else None
@@ -145,11 +127,7 @@ class Blocks(Statement):
         if kind not in SLIDERS:
             return None
         return (
-            True
-            if start in board.attacks(end)
-            else None
-            if _slides_to(board, end, start)
-            else False
+            True if start in board.attacks(end) else None if slides_to(board, end, start) else False
         )
 
     def shown(self, at: View) -> str:
@@ -178,7 +156,7 @@ class XRay(Statement):
             at.board.occupied & chess.between(start, end)
             for start in self.by.on(at.board)
             for end in self.target.on(at.board)
-            if start != end and _slides_to(at.board, start, end)
+            if start != end and slides_to(at.board, start, end)
         ]
         return True if any(lines) else None if lines else False
 
@@ -233,164 +211,6 @@ def read_trapped(hit: Hit) -> Made:
         yield Trapped(named), not hit.match["no"]
 
 
-# --- lines ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OnLine(Statement):
-    """A piece is on one of some squares: a file, a diagonal, a rank, the edge."""
-
-    piece: Thing
-    squares: chess.Bitboard
-    name: str
-
-    def true_in(self, at: View) -> bool | None:
-        """One of those that it can be is."""
-        return any(self.squares & chess.BB_SQUARES[square] for square in self.piece.on(at.board))
-
-    def shown(self, at: View) -> str:
-        """Where it is."""
-        there = names_of(sum(chess.BB_SQUARES[square] for square in self.piece.on(at.board)))
-        return (
-            f"the {self.piece} is on {there}, not on {self.name}" if there else f"no {self.piece}"
-        )
-
-
-def _diagonal(first: str, last: str) -> chess.Bitboard:
-    start, end = chess.parse_square(first), chess.parse_square(last)
-    both = chess.BB_SQUARES[start] | chess.BB_SQUARES[end]
-    slope = abs((start & 7) - (end & 7)) == abs((start >> 3) - (end >> 3)) and start != end
-    return chess.between(start, end) | both if slope else chess.BB_EMPTY
-
-
-def read_on_line(hit: Hit) -> Made:
-    """That a piece is on a file, a diagonal, its seventh rank or the edge."""
-    named, groups = spoken(hit, "p"), hit.match.groupdict()
-    if named is None:
-        return
-    if groups.get("file"):
-        if "bishop" in groups["p_kind"].lower():
-            return
-        file = groups["file"]
-        yield OnLine(named, chess.BB_FILES["abcdefgh".index(file)], f"the {file}-file"), True
-    elif groups.get("from"):
-        squares = _diagonal(groups["from"], groups["to"])
-        if squares:
-            yield OnLine(named, squares, f"the diagonal {groups['from']}-{groups['to']}"), True
-    elif groups.get("seventh"):
-        yield OnLine(named, chess.BB_RANK_7 | chess.BB_RANK_2, "the seventh rank"), True
-    elif groups.get("fianchetto"):
-        if named.kind == chess.BISHOP:
-            corners = sum(chess.BB_SQUARES[at] for at in (chess.B2, chess.G2, chess.B7, chess.G7))
-            yield OnLine(named, corners, "b2, g2, b7 or g7"), True
-    elif groups.get("edge"):
-        edge = chess.BB_RANK_1 | chess.BB_RANK_8 | chess.BB_FILE_A | chess.BB_FILE_H
-        yield OnLine(named, edge, "the edge"), True
-
-
-def read_puts(hit: Hit) -> Made:
-    """That the piece that has moved is on a file now."""
-    by, kind, file = moved(hit.context), hit.match["kind"], hit.match["file"]
-    if by is not None:
-        by = by if kind is None else replace(by, kind=kind_named(kind))
-        yield OnLine(by, chess.BB_FILES["abcdefgh".index(file)], f"the {file}-file"), True
-
-
-@dataclass(frozen=True)
-class OpenDiagonal(Statement):
-    """No pawn is on a diagonal."""
-
-    squares: chess.Bitboard
-
-    def true_in(self, at: View) -> bool | None:
-        """False only where pawns of both sides are on it."""
-        pawns = self.squares & at.board.pawns
-        if not self.squares & at.board.occupied & ~at.board.bishops & ~at.board.queens:
-            return True
-        both = all(pawns & at.board.occupied_co[white] for white in (True, False))
-        return False if both else None
-
-    def shown(self, at: View) -> str:
-        """Which pawns are on it."""
-        return f"pawns on {names_of(self.squares & at.board.pawns)}"
-
-
-def read_diagonal(hit: Hit) -> Made:
-    """That a diagonal is open."""
-    squares = _diagonal(hit.match["from"], hit.match["to"])
-    if squares:
-        yield OpenDiagonal(squares), not hit.match["no"]
-
-
-@dataclass(frozen=True)
-class Together(Statement):
-    """Two pieces are on one line with nothing between: a battery, connected or doubled rooks."""
-
-    one: Thing
-    two: Thing
-    doubled: bool = False  # on a file
-    squares: chess.Bitboard = chess.BB_ALL
-
-    def true_in(self, at: View) -> bool | None:
-        """False where no two of them are on a line, or something is between."""
-        answers = {
-            self._are(at.board, *sorted((first, second)))
-            for first in self.one.on(at.board)
-            for second in self.two.on(at.board)
-            if first != second and at.board.color_at(first) == at.board.color_at(second)
-        }
-        return True if True in answers else None if None in answers else False
-
-    def _are(self, board: chess.Board, first: int, second: int) -> bool | None:
-        both = chess.BB_SQUARES[first] | chess.BB_SQUARES[second]
-        if not _aligned(first, second) or both & ~self.squares:
-            return False
-        reach = _slides_to(board, first, second) and _slides_to(board, second, first)
-        if self.doubled and first & 7 != second & 7:
-            return None if reach else False
-        clear = not chess.between(first, second) & board.occupied
-        return True if reach and clear else None if reach and self.doubled else False
-
-    def shown(self, at: View) -> str:
-        """Where they are."""
-        squares = {*self.one.on(at.board), *self.two.on(at.board)}
-        names = names_of(sum(chess.BB_SQUARES[square] for square in squares))
-        return f"they are on {names}" if names else "there are none"
-
-
-def read_rooks(hit: Hit) -> Made:
-    """That a side's rooks are doubled or connected."""
-    groups = hit.match.groupdict()
-    rooks = Thing(chess.ROOK, side_of(groups.get("side")))
-    if rooks.white is None:
-        return
-    file = groups.get("file")
-    squares = chess.BB_FILES["abcdefgh".index(file)] if file else chess.BB_ALL
-    doubled = groups["how"].lower() == "doubled"
-    yield Together(rooks, rooks, doubled, squares), not groups.get("no")
-
-
-def read_links(hit: Hit) -> Made:
-    """That the side that has moved has its rooks connected."""
-    rooks = Thing(chess.ROOK, hit.context.mover)
-    if hit.context.mover is not None:
-        yield Together(rooks, rooks), True
-
-
-def read_battery(hit: Hit) -> Made:
-    """That two pieces form a battery."""
-    one, two = (thing(hit.match, name, loose=True) for name in ("one", "two"))
-    if one is None or two is None:
-        return
-    white = one.white if two.white is None else two.white
-    squares = chess.BB_ALL
-    if hit.match["from"]:
-        squares = _diagonal(hit.match["from"], hit.match["to"]) or chess.BB_ALL
-    elif hit.match["file"]:
-        squares = chess.BB_FILES["abcdefgh".index(hit.match["file"])]
-    yield Together(replace(one, white=white), replace(two, white=white), squares=squares), True
-
-
 # --- forms ----------------------------------------------------------------------------------------
 
 
@@ -398,11 +218,6 @@ ONE = re.sub(r"\(\?P<\w+>", "(?:", piece("one"))  # of a list
 _BY = re.compile(piece("one"), re.IGNORECASE)
 TIMES = r"(?:\s+(?P<times>once|twice)|\s+by\s+(?P<pieces>two|three)\s+(?:\w+\s+)?pieces)"
 BARE = rf"(?:{piece('p')}|(?P<p_bare>{SQUARE}))"
-DIAGONAL = rf"(?P<from>{SQUARE})\s?-\s?(?P<to>{SQUARE})(?:\s+|-)diagonal"
-ON = (
-    rf"(?:{IS}(?:well\s+)?(?:placed\s+|posted\s+|stationed\s+|active\s+)?(?:on|along)"
-    r"|\s+(?:now\s+|also\s+)?(?:control|occup|dominate|use|command|eye|rake)(?:s|y|ies)?)"
-)
 FORMS: tuple[Form, ...] = (
     form(
         rf"\b{BARE}{IS}{NOT}(?:(?P<only>only)\s+)?(?:currently\s+|being\s+|well\s+)?"
@@ -424,40 +239,5 @@ FORMS: tuple[Form, ...] = (
         read_blocks,
     ),
     form(rf"{SUBJECT}\s*(?:also\s+)?x-rays\s+{target('one')}", read_x_ray),
-    form(
-        rf"^this(?:\s+move)?\s+(?:puts\s+the\s+(?P<kind>{KIND})\s+on|takes)\s+the\s+(?:(?:half|semi)[-\s])?open\s+{FILE}",
-        read_puts,
-        near=False,
-    ),
-    form(
-        r"^this(?:\s+move)?\s+(?:connects|links)\s+the\s+rooks(?:\s+on\s+the\s+back\s+rank)?",
-        read_links,
-        near=False,
-    ),
     form(rf"\b{piece('p')}{IS}{NOT}(?:completely\s+|totally\s+|now\s+)?trapped\b", read_trapped),
-    form(
-        rf"\b{piece('p')}{ON}\s+the\s+(?:only\s+)?(?:(?:(?:half|semi)[-\s])?open\s+)?{FILE}\b",
-        read_on_line,
-    ),
-    form(rf"\b{piece('p')}{ON}\s+the\s+(?:long\s+|open\s+|important\s+)*{DIAGONAL}", read_on_line),
-    form(rf"\b{piece('p')}{ON}\s+(?:the|its|his)\s+(?P<seventh>seventh|7th)\b", read_on_line),
-    form(rf"\b{piece('p')}{IS}(?P<fianchetto>fianchettoed)\b", read_on_line),
-    form(rf"\b{piece('p')}{IS}on\s+the\s+(?P<edge>rim|edge)\b", read_on_line),
-    form(rf"\b{DIAGONAL}{IS}{NOT}(?:completely\s+|wide\s+)?open\b", read_diagonal),
-    form(
-        rf"\b{SIDE}(?:'s)?\s+(?:two\s+|both\s+)?rooks{IS}{NOT}(?P<how>doubled|connected)\b"
-        rf"(?:\s+(?:on|along)\s+the\s+(?:half-|semi-)?(?:open\s+)?{FILE})?(?!\s+on)",
-        read_rooks,
-    ),
-    form(
-        rf"\b{SIDE}\s+has\s+(?:already\s+)?(?P<how>doubled|connected)\s+(?:(?:the|his|her|its|their)\s+)?rooks"
-        rf"(?:\s+(?:on|along)\s+the\s+(?:half-|semi-)?(?:open\s+)?{FILE})?(?!\s+on)",
-        read_rooks,
-    ),
-    form(
-        rf"\b{piece('one')}\s+and\s+{piece('two')}\s+(?:now\s+)?(?:form|create|make|build)\s+a\s+"
-        rf"(?:strong\s+|powerful\s+|dangerous\s+)?battery"
-        rf"(?:\s+(?:on|along)\s+the\s+(?:(?:long\s+)?{DIAGONAL}|(?:half-|semi-)?(?:open\s+)?{FILE}))?",
-        read_battery,
-    ),
 )

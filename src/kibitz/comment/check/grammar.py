@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.comment.check import castling, contacts, forms, material, moves, readers, structure
+from kibitz.comment.check import (
+    contacts,
+    forms,
+    kings,
+    lines,
+    material,
+    moves,
+    readers,
+    structure,
+)
 from kibitz.comment.check.forms import Form
 from kibitz.comment.check.readers import Context, Hit
 from kibitz.comment.check.statements import Statement, is_ambiguous, parsed, turned
@@ -21,9 +30,10 @@ from kibitz.comment.facts import played
 
 FORMS = (
     *forms.FORMS,
-    *castling.FORMS,
+    *kings.FORMS,
     *contacts.FORMS,
     *structure.FORMS,
+    *lines.FORMS,
     *material.FORMS,
     *moves.FORMS,
 )

@@ -193,13 +193,20 @@ def _reaches(board: chess.Board, start: int, end: int, *, through: bool = False)
     """
     if end in board.attacks(start):
         return True
+    if not slides_to(board, start, end):
+        return False
+    between = chess.between(start, end) & board.occupied
+    own = through or between & ~board.occupied_co[bool(board.color_at(start))] == 0
+    return None if own else False
+
+
+def slides_to(board: chess.Board, start: int, end: int) -> bool:
+    """Whether a slider would reach a square if nothing were between."""
     if board.piece_type_at(start) not in SLIDERS:
         return False
     empty = chess.Board(None)
     empty.set_piece_at(start, board.piece_at(start))
-    between = chess.between(start, end) & board.occupied
-    own = through or between & ~board.occupied_co[bool(board.color_at(start))] == 0
-    return None if end in empty.attacks(start) and own else False
+    return end in empty.attacks(start)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is said of development, of pawns (backward ones, outposts, islands) and of files.
+"""What is said of development, and of pawns: backward ones, outposts, islands, wings.
 
 patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 """
@@ -10,7 +10,7 @@ from typing import Literal
 
 import chess
 
-from kibitz.comment.check.forms import FILE, IS, NOT, Form, form
+from kibitz.comment.check.forms import IS, NOT, Form, form
 from kibitz.comment.check.readers import (
     NUMBERS,
     SIDE,
@@ -23,7 +23,7 @@ from kibitz.comment.check.readers import (
     spoken,
 )
 from kibitz.comment.check.statements import TITLES, Statement, Thing, View, names_of
-from kibitz.comment.facts import is_half_open, is_open, is_outpost, is_passed
+from kibitz.comment.facts import is_outpost, is_passed
 
 # --- development ----------------------------------------------------------------------------------
 
@@ -306,74 +306,12 @@ def read_joined(hit: Hit) -> Made:
     yield Joined(*(chess.parse_square(hit.match[name]) for name in ("at", "two"))), True
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OpenFiles(Statement):
-    """There are so many files without pawns."""
-
-    count: int
-    exactly: bool = True
-
-    def true_in(self, at: View) -> bool | None:
-        """They are counted."""
-        count = sum(is_open(at.board, file) for file in range(8))
-        return count == self.count if self.exactly or count < self.count else True
-
-    def shown(self, at: View) -> str:
-        """Which are open."""
-        names = [name for file, name in enumerate(chess.FILE_NAMES) if is_open(at.board, file)]
-        return f"open: {', '.join(names)}" if names else "no file is open"
-
-
-def read_open_files(hit: Hit) -> Made:
-    """That there is no open file, or that there are so many."""
-    words = hit.match["count"].lower().split()
-    count = 0 if words[-1] == "no" else NUMBERS.get(words[-1])
-    if count is not None:
-        yield OpenFiles(count, exactly=words[-1] not in ("a", "an")), True
-
-
-@dataclass(frozen=True)
-class Closed(Statement):
-    """A file has pawns of both sides."""
-
-    file: int
-
-    def true_in(self, at: View) -> bool | None:
-        """None where one side's pawns are on it."""
-        if is_open(at.board, self.file):
-            return False
-        half = any(is_half_open(at.board, self.file, white) for white in (True, False))
-        return None if half else True
-
-    def shown(self, at: View) -> str:
-        """Which pawns are on it."""
-        return f"pawns on it: {names_of(at.board.pawns & chess.BB_FILES[self.file]) or 'none'}"
-
-
-def read_closed(hit: Hit) -> Made:
-    """That a file is closed."""
-    yield Closed("abcdefgh".index(hit.match["file"])), not hit.match["no"]
-
-
 # --- forms ----------------------------------------------------------------------------------------
 
 
 PIECES = r"(?P<what>knights|bishops|minor\s+pieces|pieces)"
 BACKWARD = rf"backward\s+(?:(?:(?P<first>{SQUARE})[-\s])?pawn)"
 FORMS: tuple[Form, ...] = (
-    form(
-        r"\bthere(?:\s+is|\s+are|'s)\s+(?:currently\s+|now\s+)?(?P<count>(?:(?:only|exactly)\s+)?(?:no|an?|one|two|three))\s+"
-        r"(?:fully\s+|completely\s+)?open\s+files?\b(?!\s+(?:for|next|near|on|against))",
-        read_open_files,
-    ),
-    form(
-        r"\b(?:the\s+position\s+has|has)\s+(?P<count>no)\s+open\s+files\b",
-        read_open_files,
-    ),
-    form(rf"\b{FILE}{IS}{NOT}(?:completely\s+|fully\s+)?closed\b", read_closed),
     form(
         rf"\b{SIDE}\s+has\s+(?P<no>not\s+(?:yet\s+)?)?(?:already\s+|now\s+)?developed\s+(?:(?P<all>both|all)\s+)?"
         rf"(?:of\s+)?(?:(?:the|his|her|its|their)\s+)?{PIECES}",
