@@ -42,7 +42,10 @@ _OPINION = re.compile(
 # These say why: of that nothing is proved, but what they begin with has to be so.
 _WHY = re.compile(r"^(?:because|since|as|so(?:\s+that)?|thus|therefore)\b\s*,?\s*", re.IGNORECASE)
 _WHICH = re.compile(r"^(?:which|who|that)\s+(?:(?:now|also|still|itself|in\s+turn)\s+)?", re.I)
-_NOTHING = re.compile(r"\bwhich\s+nothing\s+(?:guards|defends|protects)\b", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"\bwhich\s+(?:nothing|nobody|no\s+one|no\s+pieces?)\s+(?:guard|defend|protect)s?\b",
+    re.IGNORECASE,
+)
 # What begins with a subject of its own.
 _OWN = re.compile(
     rf"^(?:the|its?|this|there|both|neither|each|his|her|their|an?|material|{SQUARE}"

@@ -119,6 +119,13 @@ FORMS: tuple[Form, ...] = (
         readers.read_guarded,
     ),
     form(
+        rf"\b{piece('p')}\s+has\s+(?P<no>)(?P<state>no)\s+(?:defenders?|protection)(?=\s*[.,;!]|\s+and\b|$)",
+        readers.read_guarded,
+    ),
+    form(
+        rf"\b{piece('p')}\s+(?P<no>)(?P<state>hangs)(?=\s*[.,;!]|\s+and\b|$)", readers.read_guarded
+    ),
+    form(
         rf"\b(?:{SIDE}(?:'s)?\s+)?(?:unguarded|undefended|unprotected)\s+{piece('p')}",
         readers.read_bare,
     ),
@@ -133,11 +140,28 @@ FORMS: tuple[Form, ...] = (
     ),
     form(rf"\b(?P<side>white|black){IS}{NOT}in\s+check\b(?!mate)", readers.read_condition("check")),
     form(
+        r"^(?P<no>neither|no)\s+(?:king|side|player)\s+is\s+in\s+check(?=\s*[.,;!]|\s+(?:here|now)\b|$)",
+        readers.read_condition("check"),
+        near=False,
+        sure=True,
+    ),
+    form(
+        r"^there\s+is\s+(?P<no>no)\s+check(?=\s*[.!]|\s+(?:here|now|on\s+the\s+board|in\s+(?:this|the)\s+position)\b|$)",
+        readers.read_condition("check"),
+        near=False,
+    ),
+    form(
+        rf"\b(?P<side>white|black)(?:'s\s+king)?{IS}{NOT}in\s+(?:a\s+)?double[-\s]check\b",
+        readers.read_condition("double check"),
+    ),
+    form(
         rf"\b(?P<side>white|black)(?:'s)?\s+king(?:\s+on\s+{SQUARE})?{IS}{NOT}in\s+check\b(?!mate)",
         readers.read_condition("check"),
     ),
     form(r"^(?:with\s+)?check[!.]", readers.read_condition("check")),
-    form(r"^(?:a\s+|it\s+is\s+a\s+)?double[-\s]check\b", readers.read_condition("double check")),
+    form(
+        r"^(?:a\s+|it\s+is\s+(?:a\s+)?)?double[-\s]check\b", readers.read_condition("double check")
+    ),
     form(
         rf"^(?:and\s+)?(?:now\s+)?(?P<side>white|black)(?:'s\s+king)?{IS}{NOT}(?:check)?mated[!.]",
         readers.read_condition("mate"),
@@ -181,12 +205,12 @@ FORMS: tuple[Form, ...] = (
         readers.read_has_won,
     ),
     form(
-        rf"\b{SIDE}{IS}(?:temporarily\s+)?(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
-        rf"(?P<what>pawn|piece|exchange|knight|bishop|rook|queen)s?\s+(?P<way>up|ahead|down|behind)\b(?!\s+(?:a|an|the|for|but))",
+        rf"\b{SIDE}{IS}(?:temporarily\s+)?(?P<only>only\s+|just\s+|exactly\s+)?(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
+        rf"(?P<what>pawn|piece|exchange|knight|bishop|rook|queen)s?\s+(?P<way>up|ahead|down|behind|to\s+the\s+good)\b(?!\s+(?:a|an|the|for|but))",
         readers.read_ahead,
     ),
     form(
-        rf"\b{SIDE}{IS}(?P<way>up|down)\s+(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
+        rf"\b{SIDE}{IS}(?P<way>up|down)\s+(?P<only>only\s+|just\s+|exactly\s+)?(?P<count>a|an|the|one|two|three|four)\s+(?:full\s+|whole\s+|clear\s+)?"
         rf"(?P<what>pawn|piece|exchange|knight|bishop|rook|queen)s?\b(?!\s+(?:for|and))",
         readers.read_ahead,
     ),
@@ -284,7 +308,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_mate_in,
     ),
     form(
-        rf"\b{SIDE}\s+(?:to\s+(?:move|play)\s+and\s+)?(?:can\s+)?(?:(?:to\s+)?mates?|has\s+(?:a\s+)?mate)\s+in\s+(?P<count>\w+)\b(?!\s+(?:line|variation))",
+        rf"\b{SIDE}\s+(?:to\s+(?:move|play)\s+and\s+)?(?:can\s+)?(?:(?:to\s+)?mates?|has\s+(?:a\s+)?(?:forced\s+)?mate)\s+in\s+(?P<count>\w+)\b(?!\s+(?:line|variation))",
         readers.read_mate_in,
     ),
     form(
@@ -301,7 +325,7 @@ FORMS: tuple[Form, ...] = (
         readers.read_pawn,
     ),
     form(
-        rf"\b(?:(?P<whose>white|black)(?:'s)?\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
+        rf"\b(?P<none>(?:no|none\s+of(?:\s+the)?)\s+)?(?:(?P<whose>white|black)(?:'s)?\s+)?(?:(?P<file>(?-i:[a-h]))-|(?P<first>{SQUARE})[-\s])?"
         rf"pawn(?P<all>s)?{WHERE}{IS}{NOT}(?:{COUNT}\s+)?{QUALITY}(?P<trait>passed|isolated|doubled)\b(?:\s+pawns?)?",
         readers.read_pawn,
     ),
@@ -318,18 +342,51 @@ FORMS: tuple[Form, ...] = (
         readers.read_bishops,
     ),
     form(
+        rf"\b{SIDE}'s\s+(?P<of>passed|isolated|doubled)\s+(?:(?P<file>(?-i:[a-h]))-)?pawns?{IS}{NOT}(?P<trait>passed|isolated|doubled)\b(?P<quality>)",
+        readers.read_pawn,
+    ),
+    form(
+        rf"\b{SIDE}'s\s+pawns{IS}(?P<quality>both|all)\s+(?P<trait>passed|isolated|doubled)\b",
+        readers.read_pawn,
+    ),
+    form(
+        rf"^(?P<both>both\s+(?:sides|players|white\s+and\s+black)\s+have|each\s+side\s+has)\s+(?:{COUNT}\s+)?{PAWNS}(?=\s*[.,;]|\s+and\b|$)",
+        readers.read_pawn,
+        sure=True,
+    ),
+    form(
+        rf"\b(?:{SIDE}(?:'s)?|(?P<any>the))\s+passed\s+pawn{WHERE}{IS}{NOT}(?:protected|defended|guarded|supported)\s+(?P<quality>by\s+a|by\s+another)\s+(?P<trait>)pawn\b",
+        readers.read_pawn,
+    ),
+    form(
+        rf"\b{SIDE}\s+(?:(?:now|still|also)\s+)?has\s+an?\s+(?P<isolani>IQP|isolani)\b(?P<trait>)(?P<quality>)",
+        readers.read_pawn,
+    ),
+    form(
+        r"^both\s+(?P<both>sides|players)\s+have\s+(?:the\s+bishop\s+pair|both\s+bishops|(?:the\s+)?two\s+bishops)(?=\s*[.,;!]|\s+and\b|$)",
+        readers.read_bishops,
+        sure=True,
+    ),
+    form(
+        r"^(?:(?:this|it)\s+is\s+an?\s+(?:ending|endgame|position)\s+with\s+|there\s+are\s+|the\s+|)"
+        r"(?:bishops\s+(?:are\s+)?of\s+the\s+(?P<same>same)\s+colou?rs?|(?P<same_too>same)[-\s]colou?red\s+bishops)(?=\s*[.,;!]|\s+and\b|$)",
+        readers.read_bishops,
+        sure=True,
+    ),
+    form(
         r"\b(?:there\s+are\s+(?:now\s+)?|(?:the\s+)?)bishops\s+(?:are\s+)?of\s+(?:different|opposite|opposing)\s+colou?rs?\b"
         r"|\b(?:there\s+are\s+)?opposite[-\s]colou?red\s+bishops\b",
         readers.read_bishops,
     ),
     form(
-        r"\bhas\s+only\s+(?P<count>one|two|three)\s+(?:legal|possible)\s+moves?\b",
-        readers.read_only,
-        near=False,
-    ),
-    form(
         rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+|again\s+)*|,\s*|^|^(?:this(?:\s+move)?|it)\s+)"
         rf"threaten(?:s|ing)\s+{SAN}(?P<mates>\s+(?:check)?mate\b)?(?!\w|-|[+#]|\s+(?:followed|then|or)\b)",
+        readers.read_threat,
+        moves=True,
+    ),
+    form(
+        rf"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+)*|,\s*|^(?:this(?:\s+move)?|it)\s+)"
+        rf"threaten(?:s|ing)\s+(?P<mates>(?:check)?mate)\s+(?:with|by)\s+(?:\d+\.+\s?)?{SAN}(?![\w-])",
         readers.read_threat,
         moves=True,
     ),
@@ -346,7 +403,7 @@ FORMS: tuple[Form, ...] = (
     ),
     form(
         r"(?:\b(?P<by_who>white|black)\s+(?:now\s+|also\s+|still\s+)*|,\s*|^|\band\s+|^(?:this(?:\s+move)?|it)\s+)"
-        r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b(?:\s+in\s+one(?:\s+move)?)?",
+        r"threaten(?:s|ing)\s+(?:a\s+)?(?:check)?mate\b(?!\s+(?:with|by)\b)(?:\s+in\s+one(?:\s+move)?)?",
         readers.read_threat_of_mate,
         near=False,
     ),

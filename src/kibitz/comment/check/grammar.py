@@ -61,7 +61,8 @@ HEDGES = re.compile(
     r"seem\w*|appear\w*|looks?|looked|potential\w*|possibl\w+|usual\w*|often|normal\w*|general\w*|"
     r"typical\w*|sometimes|always|ever|never|example|e\.g|such as|like|idea|plan\w*|hardly|"
     r"went|played|came|took|thought|felt|think|believe|guess|want\w*|tried|supposed|theor\w+|rule|"
-    r"when(?:ever)?|(?<!at )once|until|till|before|unlike|compare\w*|imagined|anyone|someone|"
+    r"when(?:ever)?|(?<!at )once(?=\s+(?!more|and|by|again)\w)|until|till|before|unlike|"
+    r"compare\w*|imagined|anyone|someone|"
     r"both players|"
     r"principle|known as|called|neither|nor|either|any|some|many|most|every|each|rather|too|enough|"
     r"nothing|nobody|game|games|puzzle|study|variation|variations|line|lines|main|pretend\w*|"
@@ -83,7 +84,7 @@ BEFORE = re.compile(
     r"in order|intend\w*|aim\w*|threat\w*|need\w*|going to|next|soon|later|eventually|without|"
     r"because of|in case|can|can't|cannot|must|to|for|forc\w+|prepar\w+|stops?|stopping|"
     r"instead of|make[s]?|making|gives?|giving|leav\w+|follow\w*|lead\w*|about|renews?|"
-    r"the threat|along with|with|because|by|from|since|due|despite|as|than|not|no longer|"
+    r"the threat|along with|with|because|by|from|since|due|despite|as|than|not?|none of|no longer|"
     r"isn't|aren't|hasn't|doesn't|don't|or|only)\s+(?:[\w'-]+\s+){0,4}$",
     re.IGNORECASE,
 )
@@ -190,7 +191,7 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"^(?:and\s+)?after\s+(?P<moves>.+?)\s*,?\s+(?=(?:white|black|the|it|both|there|material)\b)",
+    r"^(?:and\s+)?(?:after|with)\s+(?P<moves>.+?)\s*,?\s+(?=(?:white|black|the|it|both|there|material)\b)",
     re.IGNORECASE,
 )
 _MOVE = (
@@ -200,15 +201,25 @@ _MOVE = (
 _DEEDS = (
     "attacking attacks, forking forks, pinning pins, winning wins, threatening threatens, "
     "defending defends, guarding guards, protecting protects, targeting targets, eyeing eyes, "
-    "controlling controls, supporting supports, blocking blocks, opening opens, hanging hangs, "
+    "controlling controls, supporting supports, hitting hits, blocking blocks, opening opens, "
+    "hanging hangs, "
     "dropping drops, blundering blunders, losing loses, developing develops, capturing captures, "
     "preventing prevents, stopping stops, taking takes, giving gives, delivering delivers, "
     "mating mates, leading leads, forcing forces, being is"
 )
 _THIRD = dict(pair.split() for pair in _DEEDS.split(", "))  # participle: what "it" does
 _DOES = re.compile(
-    rf"(?<![\w-])(?P<move>(?-i:{_MOVE}|(?:(?<=play\s)|(?<=push\s))[a-h][1-8]))[+#]?[!?]{{0,2}}(?P<comma>,)?\s+(?:which\s+|and\s+)?"
+    rf"(?<![\w-])(?P<move>(?-i:{_MOVE}|(?:(?<=play\s)|(?<=push\s)|(?<=\d\.)|(?<=\d\.\s))[a-h][1-8]))[+#]?[!?]{{0,2}}(?P<comma>,)?\s+(?:which\s+|and\s+)?"
     r"(?:(?:now|also|simply|immediately|just)\s+)?(?P<verb>[a-z]+)\s+(?P<rest>\S.*)",
+    re.IGNORECASE,
+)
+_LINE = rf"(?:(?:\d{{1,3}}\s?)?\.{{1,3}}\s?)?(?:{_MOVE}|[a-h][1-8](?:=[QRBN])?)[+#]?[!?]{{0,2}}"
+_LEAVES = re.compile(
+    rf"^(?:then\s+)?(?P<moves>(?-i:{_LINE}(?:[\s,]+{_LINE}){{0,5}}))\s+(?:would\s+|will\s+)?leaves?\s+(?P<side>white|black)\s+with\s+(?P<what>\S.*)",
+    re.IGNORECASE,
+)
+_ANSWERED = re.compile(
+    rf"^(?P<first>(?-i:{_LINE}))\s+(?P<how>runs\s+into|loses\s+to|fails\s+to|can\s+be\s+(?:answered|met)\s+(?:by|with))\s+(?P<moves>(?-i:{_LINE}(?:[\s,]+(?:and\s+)?{_LINE}){{0,7}}))\s*[.!;]?$",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\w-])\d{1,3}\s?\.{1,3}\s?(?=[KQRBNO0]|[a-h]x)")
@@ -221,6 +232,20 @@ _PLAYS = re.compile(
 )
 _OWN = re.compile(
     rf"^(?:(?:the\s+move|here|now)\s+)?(?P<number>\d{{1,3}}\s?\.{{1,3}}\s?)?(?P<san>{MOVE})[!?]{{0,2}}(?=\s)"
+)
+
+
+_MATES = re.compile(
+    r"^(?P<side>white|black)\s+(?:has\s+(?:a\s+)?(?:forced\s+)?mate|mates|can\s+(?:force\s+)?mate)\s+in\s+(?P<count>\w+)"
+    rf"(?:\s+moves?)?\s+(?:with|by|after|starting\s+with)\s+(?:\d{{1,3}}\s?\.{{1,3}}\s?)?(?P<move>(?-i:{_MOVE}|(?<=\.)[a-h][1-8]))[+#]?[!]{{0,2}}(?=\s*[.,;]|$)",
+    re.IGNORECASE,
+)
+
+
+_GAINS = re.compile(
+    r"^(?P<side>white|black)\s+(?:(?:now|simply|also|just|can)\s+)?(?P<verb>wins|loses)\s+(?P<what>(?:an?|the)\s+(?:\w+\s+)?\w+)"
+    rf"\s+(?:with|by)\s+(?:\d{{1,3}}\s?\.{{1,3}}\s?)?(?P<move>(?-i:{_MOVE}))[+#]?[!]{{0,2}}(?=\s*[.,;]|$)",
+    re.IGNORECASE,
 )
 
 
@@ -254,10 +279,37 @@ def of_the_move(sentence: str, context: Context) -> str:
 def variation(sentence: str) -> tuple[list[str], str]:
     """The moves after which a sentence says something, and the rest of it; none if it has none."""
     match = _AFTER.match(sentence[:300])
-    if match is None:
+    if match is not None:
+        return _words(match["moves"]), sentence[match.end() :]
+    leaves = _LEAVES.match(sentence)
+    if leaves is None:
         return [], sentence
-    words = re.sub(r"\d{1,3}\s?\.{1,3}|\.{3}|,|\band\b|[!?]", " ", match["moves"]).split()
-    return words, sentence[match.end() :]
+    return _words(leaves["moves"]), f"{leaves['side'].capitalize()} has {leaves['what']}"
+
+
+def _words(moves: str) -> list[str]:
+    """The moves of a line, without numbers and marks."""
+    return re.sub(r"\d{1,3}\s?\.{1,3}|\.{3}|,|\band\b|[!?]", " ", moves).split()
+
+
+class Reply(NamedTuple):
+    """A move, what is said to come of it, and the line that shows it."""
+
+    moves: list[str]
+    loses: bool = False  # the first one is said to be bad for who makes it
+
+
+def reply(sentence: str) -> Reply | None:
+    """What a sentence says of how one move is answered; None if it says nothing else of that kind.
+
+    >>> reply("7...Kg8 loses to 8.Bxd5+.")
+    Reply(moves=['Kg8', 'Bxd5+'], loses=True)
+    """
+    match = _ANSWERED.match(sentence)
+    if match is None:
+        return None
+    loses = match["how"].lower().startswith(("loses", "fails", "runs"))
+    return Reply([*_words(match["first"]), *_words(match["moves"])], loses)
 
 
 class Deed(NamedTuple):
@@ -267,24 +319,41 @@ class Deed(NamedTuple):
     said: str  # as a sentence of its own
     threat: bool  # it is one of the side that is not to move
     start: int  # where the words that say so begin
+    white: bool | None = None  # whose it has to be
 
 
-def deed(sentence: str) -> Deed | None:
-    """What a sentence says of the only move that it names.
+def deed(sentence: str, *, numbered: bool = False) -> Deed | None:
+    """What a sentence says of the only move that it names; one with a number, if `numbered`.
 
     >>> deed("White can play Bb5+, winning the queen.").said
     'This move wins the queen.'
     """
     match = _DOES.search(sentence)
-    pushes = match is not None and len(match["move"]) == 2  # a pawn; then no other move is named
-    if match is None or len(PLAYED.findall(sentence)) != 1 - pushes:
+    mates = _MATES.match(sentence)
+    if mates is not None and len(PLAYED.findall(sentence)) == 1:
+        side, said = mates["side"], f"This move leads to mate in {mates['count']}."
+        return Deed(mates["move"], said, threat=False, start=0, white=side.lower() == "white")
+    gains = _GAINS.match(sentence)
+    if gains is not None and len(PLAYED.findall(sentence)) == 1:
+        said = f"This move {gains['verb']} {gains['what']}."
+        white = gains["side"].lower() == "white"
+        return Deed(gains["move"], said, threat=False, start=0, white=white)
+    if match is None:
+        return None
+    named = (one.span() for one in PLAYED.finditer(sentence))
+    if any(not start <= match.start() < end for start, end in named):
         return None
     verb, leads = match["verb"].lower(), sentence[: match.start()].strip().lower()
-    if match["comma"]:
+    what = match["rest"]
+    if verb == "would":
+        does, _, what = what.partition(" ")
+        verb = f"{does}s"
+    leads = re.sub(r"(?:^|\s)\d{1,3}\s?\.{1,3}$", "", leads) if numbered else leads
+    if match["comma"] or verb in _THIRD:
         third = None if _NOT.search(leads) else _THIRD.get(verb)
     else:
         third = verb if leads in _LEADS and verb in _THIRD.values() else None
-    said = f"This move {third} {match['rest']}"
+    said = f"This move {third} {what}"
     start = 0 if _PLAYS.fullmatch(leads) else match.start()
     return Deed(match["move"], said, "threat" in leads, start) if third else None
 

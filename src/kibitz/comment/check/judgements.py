@@ -9,11 +9,14 @@ from typing import Literal
 import chess
 
 from kibitz.comment.check.statements import TITLES, Statement, Thing, View, turned
+from kibitz.comment.claims.claim import MINOR
 from kibitz.comment.facts import (
     WORTH,
+    ahead,
     balance,
     captured_by,
     doubled_files,
+    files_beside,
     has_bishop_pair,
     is_half_open,
     is_isolated,
@@ -33,24 +36,31 @@ class Ahead(Statement):
     white: bool | None
     what: str = "pawn"
     count: int = 1
+    only: bool = False  # it says so
 
     def true_in(self, at: View) -> bool | None:
         """By the sum of the pieces; None between what is said and the contrary."""
         if self.white is None:
             return {0: True, 1: None}.get(abs(balance(at.board, True)), False)
         if self.what == "exchange":
-            rooks = _difference(at.board, self.white, (chess.ROOK,))
-            minors = _difference(at.board, self.white, (chess.KNIGHT, chess.BISHOP))
+            rooks = difference(at.board, self.white, (chess.ROOK,))
+            minors = difference(at.board, self.white, MINOR)
             if rooks >= 1 and minors <= -1:
                 return True
-            return False if rooks <= 0 and balance(at.board, self.white) <= 0 else None
+            queens = difference(at.board, self.white, (chess.QUEEN,))
+            return False if rooks <= 0 and not queens else None
         surplus = balance(at.board, self.white)
         if self.what == "material":
             return surplus > 0
-        worth = {"pawn": 1, "knight": 3, "bishop": 3, "piece": 3, "rook": 5, "queen": 9}[self.what]
-        if surplus == worth * self.count:
+        kinds = MINOR if self.what == "piece" else (chess.PIECE_NAMES.index(self.what),)
+        worth = WORTH[kinds[0]] * self.count
+        if surplus == worth:
             return True
-        return False if surplus <= 0 else None
+        more = difference(at.board, self.white, kinds)
+        alone = more * WORTH[kinds[0]] == surplus  # nothing else is more or fewer
+        if surplus <= 0 or (more < self.count and (alone or surplus < worth)):
+            return False
+        return False if self.only and more > self.count and alone else None
 
     def shown(self, at: View) -> str:
         """How much a side is ahead."""
@@ -60,7 +70,8 @@ class Ahead(Statement):
         return f"{TITLES[surplus > 0]} is ahead by {abs(surplus)}, counted in pawns"
 
 
-def _difference(board: chess.Board, white: bool, kinds: Sequence[int]) -> int:
+def difference(board: chess.Board, white: bool, kinds: Sequence[int]) -> int:
+    """How many more pieces of some kinds a side has."""
     return sum(
         len(board.pieces(kind, white)) - len(board.pieces(kind, not white)) for kind in kinds
     )
@@ -85,6 +96,7 @@ class Counts(Statement):
         return f"{TITLES[self.white]} has {count} of the {chess.PIECE_NAMES[self.kind]}s"
 
 
+OUTSIDE = 3  # files between an outside passed pawn and the nearest enemy pawn
 AT_FIRST = {chess.PAWN: 8, chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1}
 
 
@@ -99,7 +111,10 @@ class HasWon(Statement):
         """False as long as all of them are there; what became of the others no board tells."""
         there = {kind: len(at.board.pieces(kind, not self.white)) for kind in AT_FIRST}
         if at.before is not None and at.move is None:  # by the moves of a line
-            return there[self.kind] < len(at.before.pieces(self.kind, not self.white))
+            first = len(at.before.pieces(self.kind, not self.white))
+            if there[self.kind] < first:
+                return True
+            return False if first >= AT_FIRST[self.kind] else None  # or one before them
         complete = there[self.kind] == AT_FIRST[self.kind]
         promoted = there[chess.PAWN] < AT_FIRST[chess.PAWN] and self.kind != chess.PAWN
         return False if complete and not promoted else None
@@ -118,47 +133,63 @@ class PawnIs(Statement):
     trait: Literal["passed", "isolated", "doubled"]
     pawn: Thing
     least: int = 1
-    quality: str = ""  # protected, connected; of others only a lack is certain
+    quality: str = ""  # protected, by another, connected, all, every; of others a lack is certain
+    of: str = ""  # it is said of those that are so
 
     def true_in(self, at: View) -> bool | None:
         """By how many of those that it can be are; None where there are more."""
-        answers = [self._is(at.board, square) for square in self.pawn.on(at.board)]
+        pawns = self.pawn.on(at.board)
+        pawns = [one for one in pawns if not self.of or self._has(at.board, one, self.of)]
+        answers = [self._is(at.board, square) for square in pawns]
         sure = answers.count(True)
+        if self.quality in ("all", "every") or self.of:
+            some = None if sure and self.quality != "every" else False
+            return True if answers and sure == len(answers) else some
         if sure >= self.least:
             return True if self.least in (1, sure) else None
         return None if sure + answers.count(None) >= self.least else False
 
     def _is(self, board: chess.Board, square: int) -> bool | None:
-        has = self._has(board, square)
-        if not has or not self.quality:
+        has = self._has(board, square, self.trait)
+        if not has or self.quality in ("", "all", "every"):
             return has
         white = bool(board.color_at(square))
         pawns = board.pieces(chess.PAWN, white)
-        if self.quality == "protected":
+        if self.quality in ("protected", "by another"):
             guards = board.attackers(white, square)
-            return True if guards & pawns else None if guards else False
+            others = None if guards and self.quality == "protected" else False
+            return True if guards & pawns else others
         if self.quality == "connected":
             beside = (pawn for pawn in pawns if abs((pawn & 7) - (square & 7)) == 1)
-            return any(self._has(board, pawn) for pawn in beside)
+            return any(self._has(board, pawn, self.trait) for pawn in beside)
+        if self.quality == "outside":
+            enemies = board.pieces(chess.PAWN, not white)
+            far = min((abs((pawn & 7) - (square & 7)) for pawn in enemies), default=0)
+            return True if far >= OUTSIDE else None
         return None
 
-    def _has(self, board: chess.Board, square: int) -> bool | None:
+    @staticmethod
+    def _has(board: chess.Board, square: int, trait: str) -> bool | None:
+        """Whether a pawn is so; a passed one behind another of its side some call passed."""
         white = bool(board.color_at(square))
-        if self.trait == "isolated":
+        if trait == "isolated":
             return is_isolated(board, square, white)
-        if self.trait == "doubled":
+        if trait == "doubled":
             return square & 7 in doubled_files(board, white)
         if is_passed(board, square, white):
             return True
-        way = chess.BB_FILES[square & 7] & board.pieces_mask(chess.PAWN, not white)
-        ranks = [pawn >> 3 for pawn in chess.scan_forward(way)]
-        stopped = any(rank > square >> 3 if white else rank < square >> 3 for rank in ranks)
-        return False if stopped else None
+        wide = ahead(square, white, (*files_beside(square), square & 7))
+        return False if wide & board.pieces_mask(chess.PAWN, not white) else None
 
     def shown(self, at: View) -> str:
         """Which ones are so, or that there is no such pawn."""
         pawns = self.pawn.on(at.board)
-        names = ", ".join(chess.square_name(pawn) for pawn in pawns if self._has(at.board, pawn))
+        has = [pawn for pawn in pawns if self._has(at.board, pawn, self.of or self.trait)]
+        names = ", ".join(map(chess.square_name, has))
+        if self.of:
+            return f"{self.of}: {names}, not {self.trait}" if names else f"none is {self.of}"
+        if names and self.quality in ("all", "every"):
+            return f"{self.trait}: {names}"
         if names:
             missing = f", not {self.quality}" if self.quality and at.positive else ""
             return f"{self.trait}{missing}: {names}"
@@ -197,9 +228,10 @@ class FileIs(Statement):
 
 @dataclass(frozen=True)
 class Bishops(Statement):
-    """A side has the pair of bishops; of no side, that bishops are of opposite colours."""
+    """A side has the pair of bishops; of no side, that they are of opposite colours."""
 
     white: bool | None
+    same: bool = False  # of the same colour instead
 
     def true_in(self, at: View) -> bool | None:
         """The squares of the bishops tell."""
@@ -211,7 +243,7 @@ class Bishops(Statement):
         shades = [
             bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[square]) for square in own + theirs
         ]
-        return shades[0] != shades[1]
+        return (shades[0] == shades[1]) == self.same
 
     def shown(self, at: View) -> str:
         """Where the bishops are."""
@@ -345,6 +377,8 @@ class Wins(Statement):
             return True if won <= worth + 100 else None
         if won > 0 and self._is_taken(at):
             return True
+        if won < 0 and sign * at.look(at.board).value <= 0:
+            return False  # it costs more
         if any(at.board.is_attacked_by(self.white, square) for square in self.what.on(at.board)):
             return None
         return False if won <= 0 and sign * at.look(at.board).value <= 0 else None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import chess
 
 from kibitz.comment.check.forms import FILE, IS, NOT, Form, form
+from kibitz.comment.check.judgements import FileIs
 from kibitz.comment.check.readers import (
     KIND,
     NUMBERS,
@@ -56,6 +57,13 @@ def read_open_files(hit: Hit) -> Made:
         yield OpenFiles(count, exactly=words[-1] not in ("a", "an")), True
 
 
+def read_only_file(hit: Hit) -> Made:
+    """That one file is open, and no other."""
+    file = "abcdefgh".index(hit.match["file"] or hit.match["second"])
+    yield FileIs(file), True
+    yield OpenFiles(1), True
+
+
 @dataclass(frozen=True)
 class Closed(Statement):
     """A file has pawns of both sides."""
@@ -77,6 +85,50 @@ class Closed(Statement):
 def read_closed(hit: Hit) -> Made:
     """That a file is closed."""
     yield Closed("abcdefgh".index(hit.match["file"])), not hit.match["no"]
+
+
+@dataclass(frozen=True)
+class OnOpenFile(Statement):
+    """Pieces stand on files that are open, or half-open."""
+
+    piece: Thing
+    half: bool = False
+    all: bool = False  # it is said of all that it can be
+
+    def true_in(self, at: View) -> bool | None:
+        """None of a half-open file that is called open, or the other way round."""
+        answers = [self._is(at.board, square) for square in self.piece.on(at.board)]
+        if not answers:
+            return False
+        if self.all:
+            return False if False in answers else None if None in answers else True
+        return True if True in answers else None if None in answers else False
+
+    def _is(self, board: chess.Board, square: int) -> bool | None:
+        file, white = square & 7, bool(board.color_at(square))
+        if is_open(board, file):
+            return None if self.half else True
+        half = is_half_open(board, file, white)
+        return (self.half or None) if half else False
+
+    def shown(self, at: View) -> str:
+        """Where they are."""
+        names = names_of(sum(chess.BB_SQUARES[square] for square in self.piece.on(at.board)))
+        return f"the {self.piece} is on {names}" if names else f"there is no {self.piece}"
+
+
+def read_on_open_file(hit: Hit) -> Made:
+    """That a piece, or both rooks of a side, stand on open files."""
+    groups = hit.match.groupdict()
+    side = side_of(groups.get("rooks")) if groups.get("both") else None
+    half = bool(groups.get("half"))
+    if groups.get("both"):
+        if side is not None or hit.context.text:
+            yield OnOpenFile(Thing(chess.ROOK, side), half, all=True), True
+    elif (named := spoken(hit, "p")) is not None:
+        yield OnOpenFile(named, half), True
+        if groups.get("only"):
+            yield OpenFiles(1), True
 
 
 # --- pieces on lines ------------------------------------------------------------------------------
@@ -247,7 +299,7 @@ ON = (
 )
 FORMS: tuple[Form, ...] = (
     form(
-        r"\bthere(?:\s+is|\s+are|'s)\s+(?:currently\s+|now\s+)?(?P<count>(?:(?:only|exactly)\s+)?(?:no|an?|one|two|three))\s+"
+        r"\bthere(?:\s+is|\s+are|'s)\s+(?:currently\s+|now\s+)?(?P<count>(?:(?:only|exactly)\s+)?(?:no|an?|one|two|three|four|five))\s+"
         r"(?:fully\s+|completely\s+)?open\s+files?\b(?!\s+(?:for|next|near|on|against))",
         read_open_files,
     ),
@@ -270,8 +322,23 @@ FORMS: tuple[Form, ...] = (
         rf"\b{piece('p')}{ON}\s+the\s+(?:only\s+)?(?:(?:(?:half|semi)[-\s])?open\s+)?{FILE}\b",
         read_on_line,
     ),
+    form(
+        rf"\b(?:(?P<both>both)\s+(?:(?:of\s+)?(?P<rooks>white|black)(?:'s)?\s+)?rooks|{piece('p')}){ON}\s+(?:an?\s+|(?P<only>the\s+only)\s+)?"
+        r"(?P<half>(?:half|semi)[-\s])?open\s+files?(?=\s*[.,;!]|\s+and\b|$)",
+        read_on_open_file,
+        sure=True,
+    ),
     form(rf"\b{piece('p')}{ON}\s+the\s+(?:long\s+|open\s+|important\s+)*{DIAGONAL}", read_on_line),
-    form(rf"\b{piece('p')}{ON}\s+(?:the|its|his)\s+(?P<seventh>seventh|7th)\b", read_on_line),
+    form(
+        rf"\b{piece('p')}{ON}\s+(?:the|its|his)\s+(?P<seventh>seventh|7th)\b(?:\s+rank\b)?",
+        read_on_line,
+    ),
+    form(
+        rf"^(?:the\s+only\s+open\s+file\s+is\s+the\s+{FILE}"
+        r"|the\s+(?P<second>(?-i:[a-h]))-?\s?file\s+is\s+the\s+only\s+open\s+file)(?=\s*[.,;!]|$)",
+        read_only_file,
+        sure=True,
+    ),
     form(rf"\b{piece('p')}{IS}(?P<fianchetto>fianchettoed)\b", read_on_line),
     form(rf"\b{piece('p')}{IS}on\s+the\s+(?P<edge>rim|edge)\b", read_on_line),
     form(rf"\b{DIAGONAL}{IS}{NOT}(?:completely\s+|wide\s+)?open\b", read_diagonal),

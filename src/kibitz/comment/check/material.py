@@ -12,8 +12,10 @@ import chess
 
 from kibitz.comment.check import judgements
 from kibitz.comment.check.forms import IS, NOT, Form, form
+from kibitz.comment.check.judgements import difference
 from kibitz.comment.check.readers import KIND, NUMBERS, SIDE, Hit, Made, kind_named, side_of
 from kibitz.comment.check.statements import TITLES, Statement, View, names_of
+from kibitz.comment.claims.claim import MINOR
 from kibitz.comment.openings import opening_of
 
 # --- material -------------------------------------------------------------------------------------
@@ -26,22 +28,21 @@ class Against(Statement):
     white: bool
     more: tuple[str, int]
     fewer: tuple[str, int]
+    only: bool = False  # it says so
 
     def true_in(self, at: View) -> bool | None:
-        """False where it has no more of the one, or no fewer of the other."""
+        """False where it has less of the one, or no fewer of the other."""
         up = self._difference(at.board, self.more[0])
         down = -self._difference(at.board, self.fewer[0])
         if up == self.more[1] and down == self.fewer[1]:
             return True
-        return False if up <= 0 or down <= 0 else None
+        more = self.only and up > self.more[1]
+        return False if up < self.more[1] or down <= 0 or more else None
 
     def _difference(self, board: chess.Board, what: str) -> int:
-        minor = (chess.KNIGHT, chess.BISHOP)
-        kinds = minor if what == "piece" else (kind_named(what),)
-        count = {
-            side: sum(len(board.pieces(kind, side)) for kind in kinds) for side in (True, False)
-        }
-        return count[self.white] - count[not self.white]
+        if what == "exchange":  # a rook, for a minor piece
+            what = "rook" if difference(board, self.white, MINOR) else "piece"
+        return difference(board, self.white, MINOR if what == "piece" else (kind_named(what),))
 
     def shown(self, at: View) -> str:
         """What the differences are."""
@@ -61,21 +62,30 @@ def read_against(hit: Hit) -> Made:
         for name, count in zip(("what", "what_of"), counts, strict=True)
     )
     behind = (groups.get("way") or "").lower() == "down"
-    yield Against(side != behind, one, two), True
+    yield Against(side != behind, one, two, only=bool(groups.get("only"))), True
 
 
 ITEM = rf"(?:an?|one|two|three|four|five|six|seven|eight)\s+(?:{KIND})s?"
-_ITEM = re.compile(rf"(?P<count>\w+)\s+(?P<kind>{KIND})s?", re.IGNORECASE)
+THEIRS = rf"(?:(?:an?|the|one|two|three|four)\s+)?(?:(?:lone|single|sole)\s+)?(?:{KIND})s?"
+_ITEM = re.compile(
+    rf"(?:\b(?P<count>an?|the|one|two|three|four|five|six|seven|eight)\s+)?(?:(?:lone|single|sole)\s+)?"
+    rf"\b(?P<kind>{KIND})s?",
+    re.IGNORECASE,
+)
 NUMBERS_OF = NUMBERS | {"seven": 7, "eight": 8}
 
 
 def read_list(hit: Hit) -> Made:
     """That a side, or each, has certain numbers of pieces."""
-    side = side_of(hit.match.groupdict().get("side"))
-    for item in _ITEM.finditer(hit.match["list"]):
-        for white in (True, False) if side is None else (side,):
-            count = NUMBERS_OF[item["count"].lower()]
-            yield judgements.Counts(white, kind_named(item["kind"]), count), True
+    side, groups = side_of(hit.match.groupdict().get("side")), hit.match.groupdict()
+    for name in ("list", "theirs"):
+        for item in _ITEM.finditer(groups.get(name) or ""):
+            for white in (True, False) if side is None else (side == (name == "list"),):
+                count = NUMBERS_OF[(item["count"] or "a").lower()]
+                yield judgements.Counts(white, kind_named(item["kind"]), count), True
+    if groups.get("pawns") and side is not None:
+        count = NUMBERS_OF[groups["pawns"].lower()]
+        yield judgements.Counts(not side, chess.PAWN, count), True
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,31 @@ class Queens(Statement):
 def read_queens(hit: Hit) -> Made:
     """That the queens are on the board, or off it."""
     yield Queens(), not hit.match.groupdict().get("off")
+
+
+@dataclass(frozen=True)
+class OnlyKinds(Statement):
+    """Besides the kings only pieces of some kinds are on the board, and of each there are some."""
+
+    kinds: tuple[int, ...]
+
+    def true_in(self, at: View) -> bool | None:
+        """The board shows it."""
+        there = {piece.piece_type for piece in at.board.piece_map().values()} - {chess.KING}
+        return there == {*self.kinds}
+
+    def shown(self, at: View) -> str:
+        """What there is."""
+        there = {piece.piece_type for piece in at.board.piece_map().values()} - {chess.KING}
+        return f"there are {', '.join(f'{chess.PIECE_NAMES[kind]}s' for kind in sorted(there))}"
+
+
+def read_only_kinds(hit: Hit) -> Made:
+    """That only pieces of some kinds are left."""
+    kinds = {kind_named(item["kind"]) for item in _ITEM.finditer(hit.match["list"])}
+    if hit.match["minor"]:
+        return
+    yield OnlyKinds(tuple(sorted(kinds - {chess.KING}))), True
 
 
 @dataclass(frozen=True)
@@ -122,11 +157,11 @@ class Lacks(Statement):
 
 def read_lacks(hit: Hit) -> Made:
     """That a side has no piece of a kind."""
-    side = side_of(hit.match["side"])
-    file = hit.match["file"]
-    if side is not None and (file is None or hit.match["kind"].lower() == "pawn"):
+    side, file = side_of(hit.match.groupdict().get("side")), hit.match["file"]
+    if file is None or hit.match["kind"].lower() == "pawn":
         number = None if file is None else chess.FILE_NAMES.index(file)
-        yield Lacks(side, kind_named(hit.match["kind"]), number), True
+        for white in (True, False) if side is None else (side,):
+            yield Lacks(white, kind_named(hit.match["kind"]), number), True
 
 
 @dataclass(frozen=True)
@@ -238,7 +273,8 @@ def read_opening(hit: Hit) -> Made:
 MORE = r"(?P<count>an?|one|two|three|four)"
 UP = r"(?P<what>pawn|piece|knight|bishop|rook|queen)s?"
 DOWN = (
-    r"(?P<count_of>an?|the|one|two|three|four)\s+(?P<what_of>pawn|piece|knight|bishop|rook|queen)s?"
+    r"(?P<count_of>an?|the|one|two|three|four)\s+"
+    r"(?P<what_of>pawn|piece|knight|bishop|rook|queen|exchange)s?"
 )
 FORMS: tuple[Form, ...] = (
     form(
@@ -246,14 +282,31 @@ FORMS: tuple[Form, ...] = (
         read_against,
     ),
     form(
-        rf"\b{SIDE}\s+has\s+(?:now\s+|got\s+)?{MORE}\s+{UP}\s+for\s+(?:only\s+|just\s+)?{DOWN}\b(?!\s+(?:on|at))",
+        rf"\b{SIDE}{IS}{MORE}\s+{UP}\s+(?P<way>up|down)\s+for\s+(?P<only>only\s+|just\s+)?{DOWN}\b",
+        read_against,
+    ),
+    form(
+        rf"\b{SIDE}\s+has\s+(?:now\s+|got\s+)?(?P<only>only\s+|just\s+)?{MORE}\s+{UP}\s+for\s+(?:only\s+|just\s+)?{DOWN}\b(?!\s+(?:on|at))",
         read_against,
     ),
     form(
         rf"(?:^|,\s+(?:and\s+|with\s+)?|\bbut\s+)(?:{SIDE}|(?:both|each)\s+(?:sides?|players?))\s+"
         rf"(?:still\s+|now\s+)?(?:has|have|having)\s+(?:only\s+)?(?P<list>{ITEM}(?:(?:,\s+|,?\s+and\s+){ITEM}){{0,5}})"
-        r"(?=\s*[.,;]|\s+each\b|\s+left\b|\s+remaining\b|\s+against\b|$)",
+        rf"(?:\s+(?:against|versus)\s+(?P<theirs>{THEIRS}(?:(?:,\s+|,?\s+and\s+){THEIRS}){{0,3}}))?"
+        r"(?=\s*[.,;]|\s+each\b|\s+left\b|\s+remaining\b|$)",
         read_list,
+        sure=True,
+    ),
+    form(
+        rf"^(?:{SIDE})\s+(?:still\s+|now\s+)?has\s+(?P<list>(?:two|three|four|five|six|seven|eight)\s+pawns)\s+(?:against|to|versus)\s+"
+        r"(?P<pawns>one|two|three|four|five|six|seven|eight)(?=\s*[.,;]|$)",
+        read_list,
+        sure=True,
+    ),
+    form(
+        r"^(?:there\s+are\s+)?only\s+(?:the\s+)?(?P<list>(?:kings|(?P<minor>minor\s+pieces)|(?:queen|rook|bishop|knight|pawn)s)(?:(?:,\s+|,?\s+and\s+)(?:queen|rook|bishop|knight|pawn)s){0,4})"
+        r"\s+(?:are\s+|remain\b)?(?:left|on\s+the\s+board)?(?=\s*[.,;]|\s+(?:on\s+the\s+board|now)\b|$)",
+        read_only_kinds,
         sure=True,
     ),
     form(
@@ -269,6 +322,12 @@ FORMS: tuple[Form, ...] = (
         rf"\b{SIDE}\s+(?:now\s+)?has\s+no\s+(?:more\s+)?(?:(?P<file>(?-i:[a-h]))-)?(?P<kind>pawn|knight|bishop|rook|queen)s?"
         r"(?:\s+(?:left|any\s+more|anymore))?(?=\s*[.,;]|\s+and\b|$)",
         read_lacks,
+    ),
+    form(
+        r"^neither\s+side\s+has\s+(?:an?\s+|any\s+)?(?:(?P<file>(?-i:[a-h]))-)?(?P<kind>pawn|knight|bishop|rook|queen)s?"
+        r"(?:\s+(?:left|any\s+more|anymore))?(?=\s*[.,;]|\s+and\b|$)",
+        read_lacks,
+        sure=True,
     ),
     form(
         rf"(?:\b(?:this|it|white|black|we|the\s+position)\s+)?\b(?:is|have|has)\s+{NOT}a\s+(?:(?:simple|pure|winning|drawn|theoretical|basic)\s+)*(?:king[-\s]and[-\s])?"

@@ -13,19 +13,14 @@ from kibitz.comment.check.forms import FILE, SAN, Form, form
 from kibitz.comment.check.judgements import score_text
 from kibitz.comment.check.readers import (
     KIND,
+    NUMBERS,
     SIDE,
     Hit,
     Made,
-    against,
-    doer,
     kind_named,
-    piece,
     side_of,
-    spoken,
-    target,
-    thing,
 )
-from kibitz.comment.check.statements import TITLES, Possible, Statement, Thing, View, parsed, turned
+from kibitz.comment.check.statements import TITLES, Possible, Statement, View, parsed, turned
 from kibitz.comment.facts import captured_by, is_half_open, is_open, played
 from kibitz.comment.force import gain
 from kibitz.comment.judge import BETTER
@@ -129,6 +124,29 @@ def read_only_move(hit: Hit) -> Made:
 
 
 @dataclass(frozen=True)
+class OnlyMoves(Statement):
+    """The side to move has so many legal moves."""
+
+    count: int
+
+    def true_in(self, at: View) -> bool | None:
+        """They are counted."""
+        return at.board.legal_moves.count() == self.count
+
+    def shown(self, at: View) -> str:
+        """Some of them."""
+        names = [at.board.san(move) for move in at.board.legal_moves]
+        return f"{len(names)} legal moves: {', '.join(names[:4])}"
+
+
+def read_few_moves(hit: Hit) -> Made:
+    """That there are so many legal moves."""
+    count = NUMBERS.get(hit.match["count"].lower())
+    if count:
+        yield OnlyMoves(count), True
+
+
+@dataclass(frozen=True)
 class OnlyGood(Statement):
     """The move that has been made was the only one, or the only good one."""
 
@@ -159,60 +177,6 @@ def read_only(hit: Hit) -> Made:
     """That the move was the only one."""
     if hit.context.mover is not None:
         yield OnlyGood(), True
-
-
-@dataclass(frozen=True)
-class CanTake(Statement):
-    """A piece or a side could capture something if it were its turn; as a threat, and win by it."""
-
-    by: Thing
-    what: Thing
-    threat: bool = False
-
-    def true_in(self, at: View) -> bool | None:
-        """The rules tell; what is won, a search of material."""
-        sides = [self.by.white] if self.by.white is not None else [True, False]
-        answers = {self._takes(at.board, bool(side)) for side in sides}
-        return True if True in answers else None if None in answers else False
-
-    def _takes(self, board: chess.Board, side: bool) -> bool | None:
-        there = turned(board, side)
-        if there is None:
-            return None
-        starts, goals = {*self.by.on(there)}, {*self.what.on(there)}
-        moves = [
-            move
-            for move in there.generate_legal_captures()
-            if move.from_square in starts
-            and (
-                move.to_square in goals
-                or (there.is_en_passant(move) and self.what.kind == chess.PAWN)
-            )
-        ]
-        if not moves or not self.threat:
-            return bool(moves)
-        return True if any((gain(there, move) or 0) > 0 for move in moves) else None
-
-    def shown(self, at: View) -> str:
-        """That there is no such capture."""
-        return f"{'no' if at.positive else 'a'} {self.by} can take the {self.what}"
-
-
-def read_can_take(hit: Hit) -> Made:
-    """That something can be captured, or that a side threatens to."""
-    groups = hit.match.groupdict()
-    if groups.get("by_kind") and not groups.get("by_who"):
-        by = thing(hit.match, "by", loose=True)
-    else:
-        by = doer(hit) if groups.get("by_who") or groups.get("by_it") else None
-    if by is not None and groups.get("by_kind") and groups.get("by_who"):
-        by = thing(hit.match, "by", by.white, loose=True)
-    if by is None:
-        return
-    name = "p" if groups.get("p_kind") else "one"
-    what = spoken(hit, name, against(by))
-    if what is not None and (what.kind != chess.KING):
-        yield CanTake(by, what, threat=bool(groups.get("threat"))), True
 
 
 # --- what the move has done -----------------------------------------------------------------------
@@ -394,6 +358,11 @@ BAD = r"blunder|mistake|error|bad|weak|terrible"
 END = r"(?=\s*[.!,;:]|\s+(?:because|as|since|here|for|in|that|which|and)\b|$)"
 FORMS: tuple[Form, ...] = (
     form(
+        r"\bhas\s+only\s+(?P<count>one|two|three)\s+(?:legal|possible)\s+moves?\b",
+        read_few_moves,
+        near=False,
+    ),
+    form(
         r"\b(?:the\s+)?(?P<best>best)\s+(?:move|continuation|option|choice|reply|response)\s+"
         rf"(?:(?:here|now)\s+)?(?:for\s+{SIDE}\s+)?(?:here\s+)?is\s+(?:to\s+play\s+|probably\s+)?(?:\d+\.+\s?)?{SAN}(?![\w-])",
         read_best,
@@ -406,8 +375,8 @@ FORMS: tuple[Form, ...] = (
         moves=True,
     ),
     form(
-        rf"(?:^|,\s+(?:and\s+|so\s+)?){SAN}\s+is\s+(?:clearly\s+|simply\s+)?(?:the\s+|white's\s+|black's\s+)?"
-        r"(?P<best>best)(?:\s+(?:move|continuation|option|choice|reply))?" + END,
+        rf"(?:^|,\s+(?:and\s+|so\s+)?){SAN}\s+(?:is|was)\s+(?:clearly\s+|simply\s+|here\s+)?(?:the\s+|white's\s+|black's\s+)?"
+        r"(?P<best>best|strongest)(?:\s+(?:move|continuation|option|choice|reply))?" + END,
         read_best,
         moves=True,
     ),
@@ -443,24 +412,6 @@ FORMS: tuple[Form, ...] = (
         rf"^{SAN}\s+is\s+(?:the\s+|white's\s+|black's\s+)?only\s+legal\s+move\b",
         read_only_move,
         moves=True,
-    ),
-    form(
-        rf"\b(?P<by_who>white|black)\s+can\s+(?:now\s+|also\s+|simply\s+|immediately\s+|safely\s+)?(?:capture|take)\s+"
-        rf"(?:on\s+)?{target('one')}(?:\s+with\s+(?:check\s+with\s+)?{piece('by')})?",
-        read_can_take,
-    ),
-    form(
-        rf"\b{piece('by')}\s+can\s+(?:now\s+|also\s+|simply\s+|immediately\s+)?(?:capture|take)\s+(?:on\s+)?{target('one')}",
-        read_can_take,
-    ),
-    form(
-        rf"\b{piece('p')}\s+can\s+(?:now\s+|also\s+|simply\s+)?be\s+(?:captured|taken)\s+by\s+{piece('by')}",
-        read_can_take,
-    ),
-    form(
-        rf"(?:\b(?P<by_who>white|black)|^(?P<by_it>it|this(?:\s+move)?))\s+(?:is\s+)?(?:now\s+|also\s+)?"
-        rf"(?P<threat>threaten(?:s|ing))\s+to\s+(?:capture|take)\s+(?:on\s+)?{target('one')}",
-        read_can_take,
     ),
     form(
         rf"{IT}(?:captures|takes)\s+(?:the|a|an|(?:white|black)'s)\s+(?:(?:white|black)\s+)?"

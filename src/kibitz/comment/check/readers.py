@@ -17,7 +17,10 @@ from kibitz.comment.check import statements as said
 from kibitz.comment.check.statements import Statement, Thing
 
 KIND = "king|queen|rook|bishop|knight|pawn"
-NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
+NAMED = re.compile(
+    rf"\b(?:(?P<kind>{KIND})(?: (?:is|stands))?(?: on)? (?P<square>[a-h][1-8])"
+    rf"|(?P<at>[a-h][1-8])[- ](?P<what>{KIND}))\b"
+)
 
 
 def side_of(word: str | None) -> bool | None:
@@ -194,7 +197,10 @@ def read_attacks(hit: Hit) -> Made:
     forks = hit.match.groupdict().get("forks") is not None
     if forks and hit.match.groupdict().get("by_it"):
         by = moved(hit.context) or by
-    targets = [thing(hit.match, name, against(by), loose=forks) for name in ("one", "two")]
+    targets = [
+        thing(hit.match, name, against(by), loose=True) if forks else spoken(hit, name, against(by))
+        for name in ("one", "two")
+    ]
     things = tuple(target for target in targets if target is not None)
     if things and things[0] is targets[0]:
         aims = bool(hit.match.groupdict().get("aims"))
@@ -271,10 +277,10 @@ def read_guarded(hit: Hit) -> Made:
     if named is None or named.kind == chess.KING:
         return
     word = hit.match["state"].lower()
-    if word.startswith(("hanging", "en prise")):
+    if word.startswith(("hang", "en prise")):
         yield said.Hangs(named), not hit.match["no"]
     else:
-        bare = word.startswith(("un", "loose"))
+        bare = word.startswith(("un", "loose", "no"))
         yield said.Guarded(named), bool(hit.match["no"]) == bare
 
 
@@ -327,7 +333,8 @@ def read_ahead(hit: Hit) -> Made:
     if side is None or count is None:
         return
     behind = groups["way"].lower().startswith(("down", "behind"))
-    yield judgements.Ahead(side != behind, groups["what"].lower().rstrip("s"), count), True
+    only = bool(groups.get("only"))
+    yield judgements.Ahead(side != behind, groups["what"].lower().rstrip("s"), count, only), True
 
 
 def read_even(hit: Hit) -> Made:
@@ -417,27 +424,34 @@ def read_mate_in(hit: Hit) -> Made:
 
 
 Trait: TypeAlias = Literal["passed", "isolated", "doubled"]
-TRAITS = {trait: trait for trait in get_args(Trait)}
+TRAITS: dict[str, Trait] = {trait: trait for trait in get_args(Trait)}
+_QUALITIES = {"both": "every", "all": "every", "by a": "by another"}
 
 
 def read_pawn(hit: Hit) -> Made:
     """That pawns are passed, isolated or doubled."""
     groups = hit.match.groupdict()
     side, count = side_of(groups.get("side") or groups.get("whose")), groups.get("count") or "a"
-    file = groups.get("file") or groups.get("on_file") or ("d" if groups.get("queen") else None)
+    isolani = groups.get("isolani")
+    queens = groups.get("queen") or isolani
+    file = groups.get("file") or groups.get("on_file") or ("d" if queens else None)
     squares = [groups[name] for name in ("at", "two", "first") if groups.get(name)]
-    if not squares and file is None and side is None:
+    both, of = groups.get("both"), TRAITS.get((groups.get("of") or "").lower(), "")
+    if not (squares or both or groups.get("any")) and file is None and side is None:
         return
     pawn = Thing(chess.PAWN, side, file=None if file is None else chess.FILE_NAMES.index(file))
-    trait: Trait = TRAITS[(groups["trait"] or "passed").lower()]
+    trait = TRAITS["isolated" if isolani else (groups["trait"] or "passed").lower()]
     quality = (groups["quality"] or "").lower()
-    if groups.get("all") and not squares and file is None:
+    quality = _QUALITIES.get(quality, quality)
+    if groups.get("all") and not (squares or groups.get("none")) and file is None:
         quality = "all"
     no = count.lower() == "no"
     least = 1 if no or squares else NUMBERS[count.lower()]
     for there in map(chess.parse_square, squares) if squares else [None]:
-        this = replace(pawn, square=there)
-        yield judgements.PawnIs(trait, this, least, quality), not (no or groups.get("no"))
+        for white in (True, False) if both else [side]:
+            this = replace(pawn, square=there, white=white)
+            no = bool(no or groups.get("no") or groups.get("none"))
+            yield judgements.PawnIs(trait, this, least, quality, of), not no
 
 
 def read_file(hit: Hit) -> Made:
@@ -449,14 +463,10 @@ def read_file(hit: Hit) -> Made:
 
 def read_bishops(hit: Hit) -> Made:
     """That a side has both bishops, or that they are of opposite colours."""
-    yield judgements.Bishops(side_of(hit.match.groupdict().get("side"))), True
-
-
-def read_only(hit: Hit) -> Made:
-    """That there are so many legal moves."""
-    count = NUMBERS.get(hit.match["count"].lower())
-    if count:
-        yield said.OnlyMoves(count), True
+    groups = hit.match.groupdict()
+    same = bool(groups.get("same") or groups.get("same_too"))
+    for side in (True, False) if groups.get("both") else [side_of(groups.get("side"))]:
+        yield judgements.Bishops(side, same), True
 
 
 def read_threat(hit: Hit) -> Made:

@@ -20,6 +20,7 @@ from kibitz.comment.facts import (
     captured_by,
     is_defended,
     played,
+    ray_beyond,
     takers,
 )
 from kibitz.comment.force import gain, loss_on
@@ -128,11 +129,22 @@ class Attacks(Statement):
     moved: Thing | None = None  # the piece that has to do it, though another one may be meant
 
     def true_in(self, at: View) -> bool | None:
-        """Whether the pieces do; None where another one does than that which has moved."""
+        """Whether the pieces do; by another one than that which has moved only newly, and None."""
         answer = self._do(at)
         if answer is not True or self.moved is None:
             return answer
-        return True if replace(self, by=self.moved, moved=None).true_in(at) else None
+        if replace(self, by=self.moved, moved=None).true_in(at):
+            return True
+        before, enemy = at.before, at.board.turn
+        if before is None or not self.guards or not self._do(at._replace(board=before)):
+            return None
+        same = (  # fewer where it stands in a line
+            before.attackers(enemy, square) == at.board.attackers(enemy, square)
+            for square in (target.square for target in self.targets)
+            if square is not None
+        )
+        known = all(target.square is not None for target in self.targets)
+        return False if known and all(same) else None
 
     def _do(self, at: View) -> bool | None:
         """One of the pieces it can be reaches each target; None if others of its side are before.
@@ -187,7 +199,7 @@ class Attacks(Statement):
 
 
 def _reaches(board: chess.Board, start: int, end: int, *, through: bool = False) -> bool | None:
-    """Whether a piece attacks a square; None if pieces of its side are all that is between.
+    """Whether a piece attacks a square; None if only what attacks it as well is between.
 
     `through` all pieces: None whatever is between.
     """
@@ -195,9 +207,17 @@ def _reaches(board: chess.Board, start: int, end: int, *, through: bool = False)
         return True
     if not slides_to(board, start, end):
         return False
-    between = chess.between(start, end) & board.occupied
-    own = through or between & ~board.occupied_co[bool(board.color_at(start))] == 0
-    return None if own else False
+    return None if through or stands_behind(board, start, end) else False
+
+
+def stands_behind(board: chess.Board, start: int, end: int) -> bool:
+    """Whether all between a slider and a square are pieces of its side that attack that, too."""
+    between = chess.SquareSet(chess.between(start, end) & board.occupied)
+    return all(
+        board.color_at(square) == board.color_at(start)
+        and (slides_to(board, square, end) or end in board.attacks(square))
+        for square in between
+    )
 
 
 def slides_to(board: chess.Board, start: int, end: int) -> bool:
@@ -226,7 +246,10 @@ class Pinned(Statement):
             return True
         if self.to == chess.KING:
             return False
-        return None if any(_behind(at.board, square) for square in squares) else False
+        if at.positive and any(_is_pinned_to_more(at.board, square) for square in squares):
+            return True
+        behind = {kind for square in squares for kind in _behind(at.board, square)}
+        return None if behind - {chess.PAWN} else False
 
     def shown(self, at: View) -> str:
         """That there is no pin, or that there is."""
@@ -234,22 +257,34 @@ class Pinned(Statement):
         return f"the {self.piece} is {'not ' * at.positive}pinned{king}"
 
 
+def _is_pinned_to_more(board: chess.Board, square: int) -> bool:
+    """Whether what stands right behind a piece is worth more than it, and than what attacks it."""
+    white = bool(board.color_at(square))
+    for attacker in board.attackers(not white, square):
+        behind = ray_beyond(board, attacker, square)
+        if board.piece_type_at(attacker) in SLIDERS and behind is not None:
+            worth = [WORTH[board.piece_type_at(at) or 0] for at in (square, attacker, behind)]
+            if board.color_at(behind) == white and worth[2] > max(worth[:2]):
+                return True
+    return False
+
+
 def _behind(board: chess.Board, square: int, *, first: bool = False) -> set[int]:
     """The kinds of pieces of its side that stand behind one that enemy sliders attack.
 
     `first`: only those with nothing between.
     """
-    white, kinds = bool(board.color_at(square)), set[int]()
-    for attacker in board.attackers(not white, square):
-        if board.piece_type_at(attacker) in SLIDERS:
-            beyond = chess.ray(attacker, square) & board.occupied_co[white]
-            kinds |= {
-                board.piece_type_at(behind) or 0
-                for behind in chess.scan_forward(beyond)
-                if chess.between(attacker, behind) & chess.BB_SQUARES[square]
-                and not (first and chess.between(square, behind) & board.occupied)
-            }
-    return kinds
+    white = bool(board.color_at(square))
+    sliders = [
+        at for at in board.attackers(not white, square) if board.piece_type_at(at) in SLIDERS
+    ]
+    return {
+        board.piece_type_at(behind) or 0
+        for at in sliders
+        for behind in chess.scan_forward(chess.ray(at, square) & board.occupied_co[white])
+        if chess.between(at, behind) & chess.BB_SQUARES[square]
+        and not (first and chess.between(square, behind) & board.occupied)
+    }
 
 
 @dataclass(frozen=True)
@@ -290,7 +325,9 @@ class Hangs(Statement):
         if not free:
             return None if more else False
         if loss_on(board, square) <= 0:
-            return None
+            white = bool(board.color_at(square))
+            guards = board.attackers(white, square)
+            return False if any(not board.is_pinned(white, guard) for guard in guards) else None
         cheapest = min(WORTH[board.piece_type_at(taker) or chess.KING] for taker in free)
         worth = WORTH[board.piece_type_at(square) or chess.PAWN]
         # The exchange counts pinned takers; without them one capture has to be enough.
@@ -386,22 +423,6 @@ class Takes(Statement):
     def shown(self, at: View) -> str:
         """That there is no such capture."""
         return f"{TITLES[self.white]} cannot take the {self.what}: {at.board.fen()}"
-
-
-@dataclass(frozen=True)
-class OnlyMoves(Statement):
-    """The side to move has so many legal moves."""
-
-    count: int
-
-    def true_in(self, at: View) -> bool | None:
-        """They are counted."""
-        return at.board.legal_moves.count() == self.count
-
-    def shown(self, at: View) -> str:
-        """Some of them."""
-        names = [at.board.san(move) for move in at.board.legal_moves]
-        return f"{len(names)} legal moves: {', '.join(names[:4])}"
 
 
 @dataclass(frozen=True)

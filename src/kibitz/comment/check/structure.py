@@ -6,6 +6,7 @@ patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import chess
@@ -131,7 +132,9 @@ def read_undeveloped(hit: Hit) -> Made:
     """That a minor piece is developed, or not."""
     named = spoken(hit, "p")
     if named is not None and named.kind in HOMES:
-        developed = hit.match["how"].lower() == "developed" and not hit.match["no"]
+        developed = hit.match["how"].lower() == "developed" and not (
+            hit.match["no"] or "n't" in hit.match[0]
+        )
         yield Undeveloped(named), not developed
 
 
@@ -250,6 +253,7 @@ class OnWing(Statement):
     white: bool
     wing: Literal["king", "queen"]
     count: int | None = None  # None: more than the other side
+    theirs: int | None = None  # of the other side, where both are told
 
     def true_in(self, at: View) -> bool | None:
         """By three files and by four, as some count the centre's and some do not."""
@@ -259,7 +263,10 @@ class OnWing(Statement):
             mask = sum(chess.BB_FILES[first : first + files]) & at.board.pawns
             own = (mask & at.board.occupied_co[self.white]).bit_count()
             theirs = (mask & at.board.occupied_co[not self.white]).bit_count()
-            answers.add(own > theirs if self.count is None else own == self.count)
+            told = self.theirs in (None, theirs)
+            answers.add(own > theirs if self.count is None else own == self.count and told)
+        if self.theirs is not None:
+            return True in answers
         return answers.pop() if len(answers) == 1 else None
 
     def shown(self, at: View) -> str:
@@ -269,16 +276,13 @@ class OnWing(Statement):
 
 def read_on_wing(hit: Hit) -> Made:
     """That a side has a majority, or so many pawns, on a wing."""
-    side, count = side_of(hit.match["side"]), hit.match.groupdict().get("count")
+    side, groups = side_of(hit.match["side"]), hit.match.groupdict()
+    wing: Literal["king", "queen"] = (
+        "king" if groups["wing"].lower().startswith("king") else "queen"
+    )
+    count, theirs = (NUMBERS.get((groups.get(name) or "").lower()) for name in ("count", "theirs"))
     if side is not None:
-        yield (
-            OnWing(
-                side,
-                "king" if hit.match["wing"].lower().startswith("king") else "queen",
-                NUMBERS.get(count.lower()) if count else None,
-            ),
-            True,
-        )
+        yield OnWing(side, wing, count, theirs), True
 
 
 @dataclass(frozen=True)
@@ -287,9 +291,15 @@ class Joined(Statement):
 
     one: int
     two: int
+    chain: bool = False  # one guards the other
 
     def true_in(self, at: View) -> bool | None:
         """By their files; side by side or guarding one another is certain, further apart is not."""
+        colours = {at.board.color_at(square) for square in (self.one, self.two)}
+        if len(colours) == 2:
+            return False
+        if self.chain and abs((self.one >> 3) - (self.two >> 3)) != 1:
+            return False
         if any(at.board.piece_type_at(square) != chess.PAWN for square in (self.one, self.two)):
             return False
         if abs((self.one & 7) - (self.two & 7)) != 1:
@@ -303,7 +313,70 @@ class Joined(Statement):
 
 def read_joined(hit: Hit) -> Made:
     """That two pawns are connected."""
-    yield Joined(*(chess.parse_square(hit.match[name]) for name in ("at", "two"))), True
+    squares = [
+        chess.parse_square(hit.match[name])
+        for name in ("at", "two", "more")
+        if hit.match.groupdict().get(name)
+    ]
+    for one, two in pairwise(squares):
+        yield Joined(one, two, chain=bool(hit.match.groupdict().get("chain"))), True
+
+
+@dataclass(frozen=True)
+class JoinedFiles(Statement):
+    """A side has pawns on two files, next to each other and guarding one another or abreast."""
+
+    white: bool
+    files: tuple[int, int]
+
+    def true_in(self, at: View) -> bool | None:
+        """By any two of them."""
+        pawns = [
+            [pawn for pawn in at.board.pieces(chess.PAWN, self.white) if pawn & 7 == file]
+            for file in self.files
+        ]
+        if not all(pawns) or abs(self.files[0] - self.files[1]) != 1:
+            return False
+        near = any(abs((one >> 3) - (two >> 3)) <= 1 for one in pawns[0] for two in pawns[1])
+        return True if near else None
+
+    def shown(self, at: View) -> str:
+        """Where the pawns are."""
+        return f"pawns on {names_of(at.board.pieces_mask(chess.PAWN, self.white))}"
+
+
+def read_joined_files(hit: Hit) -> Made:
+    """That a side's pawns on two files are connected."""
+    side = side_of(hit.match["side"])
+    if side is not None:
+        first, second = ("abcdefgh".index(hit.match[name]) for name in ("file", "second"))
+        yield JoinedFiles(side, (first, second)), True
+
+
+@dataclass(frozen=True)
+class OnShade(Statement):
+    """All pawns of a side stand on squares of one colour."""
+
+    white: bool
+    light: bool
+
+    def true_in(self, at: View) -> bool | None:
+        """The board shows it; where there are none, nothing is said."""
+        pawns = at.board.pieces_mask(chess.PAWN, self.white)
+        squares = chess.BB_LIGHT_SQUARES if self.light else chess.BB_DARK_SQUARES
+        return not pawns & ~squares if pawns else None
+
+    def shown(self, at: View) -> str:
+        """Which are on the others."""
+        squares = chess.BB_DARK_SQUARES if self.light else chess.BB_LIGHT_SQUARES
+        return f"pawns on {names_of(at.board.pieces_mask(chess.PAWN, self.white) & squares)}"
+
+
+def read_shade(hit: Hit) -> Made:
+    """That all of a side's pawns are on light squares, or dark ones."""
+    side = side_of(hit.match["side"])
+    if side is not None:
+        yield OnShade(side, hit.match["shade"].lower() == "light"), True
 
 
 # --- forms ----------------------------------------------------------------------------------------
@@ -351,6 +424,25 @@ FORMS: tuple[Form, ...] = (
     ),
     form(rf"\b{SIDE}\s+has\s+(?P<count>one|two|three|four)\s+pawn\s+islands?\b", read_islands),
     form(
+        rf"\b{piece('p')}\s+has(?:\s+(?P<no>not)|n't)\s+(?:yet\s+)?been\s+(?P<how>developed)\b(?:\s+yet\b)?",
+        read_undeveloped,
+    ),
+    form(
+        rf"\b{piece('p')}{IS}(?P<no>)(?:still\s+)?on\s+(?:its|his|her|the)\s+(?:(?P<how>original|starting|initial|home)\s+)square\b",
+        read_undeveloped,
+        sure=True,
+    ),
+    form(
+        rf"\b{SIDE}\s+has\s+(?:now\s+)?an?\s+(?P<count>\w+)\s?(?:-|\s)(?:to|against|on)(?:-|\s)\s?(?P<theirs>\w+)\s+(?:pawn\s+)?"
+        r"majority\s+on\s+the\s+(?P<wing>king-?side|queen-?side)",
+        read_on_wing,
+    ),
+    form(
+        rf"\b{SIDE}\s+has\s+(?:now\s+)?(?P<count>one|two|three|four)\s+pawns?\s+(?:against|to|versus)\s+(?P<theirs>one|two|three|four)"
+        r"\s+on\s+the\s+(?P<wing>king-?side|queen-?side)",
+        read_on_wing,
+    ),
+    form(
         rf"\b{SIDE}\s+has\s+(?:now\s+)?(?:a|the)\s+(?P<wing>king-?side|queen-?side)\s+(?:pawn\s+)?majority\b",
         read_on_wing,
     ),
@@ -361,6 +453,19 @@ FORMS: tuple[Form, ...] = (
     form(
         rf"\b{SIDE}\s+has\s+(?:only\s+)?(?P<count>one|two|three|four)\s+pawns?\s+on\s+the\s+(?P<wing>king-?side|queen-?side)",
         read_on_wing,
+    ),
+    form(
+        rf"(?:\b(?:{SIDE}\s+has|there\s+is)\s+a\s+)?\bpawn\s+(?P<chain>chain)\s+(?:on|from)\s+(?P<at>{SQUARE})(?:\s*(?:,|-|and|to)\s*(?P<two>{SQUARE}))(?:\s*(?:,|-|and|to|,\s+and)\s*(?P<more>{SQUARE}))?(?![\w-])",
+        read_joined,
+    ),
+    form(
+        rf"\b{SIDE}'s\s+(?P<file>(?-i:[a-h]))-\s?(?:pawn\s+)?and\s+(?P<second>(?-i:[a-h]))-?\s?pawns?{IS}(?:connected|joined)\b",
+        read_joined_files,
+    ),
+    form(
+        rf"(?<!not\s)\ball\s+(?:of\s+)?{SIDE}'s\s+(?:\w+\s+)?pawns{IS}on\s+(?P<shade>light|dark)(?:-colou?red)?\s+squares",
+        read_shade,
+        sure=True,
     ),
     form(
         rf"\b(?:(?:the|white's|black's)\s+)?pawns\s+on\s+(?P<at>{SQUARE})\s+and\s+(?P<two>{SQUARE}){IS}(?:connected|joined)\b",

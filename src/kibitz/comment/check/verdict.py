@@ -18,17 +18,19 @@ from kibitz.comment.check.clauses import rest
 from kibitz.comment.check.grammar import (
     Claimed,
     Deed,
+    Reply,
     bare,
     deed,
     followed,
     of_the_move,
     read,
+    reply,
     variation,
 )
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
 from kibitz.comment.check.moves import Judged as JudgedMove
 from kibitz.comment.check.moves import OnlyGood
-from kibitz.comment.check.readers import Context
+from kibitz.comment.check.readers import NAMED, Context
 from kibitz.comment.check.statements import (
     Look,
     Stands,
@@ -53,6 +55,7 @@ MOST_NAMED = 400  # moves; behind more of them nothing in a text is judged
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
+_IT = re.compile(r"^It\s+")
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
@@ -122,7 +125,7 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
     be so at its end as well, and what a search would judge stays open. Behind moves that are not
     understood nothing is certain, up to the next paragraph.
     """
-    near, lost, named = list[chess.Board](), False, 0
+    near, lost, named, last = list[chess.Board](), False, 0, ""
     starts = [board for board in (setting.now, setting.before) if board is not None]
     for passage in parts:
         end, lost = list[chess.Board](), lost and (passage.listed or named > MOST_NAMED)
@@ -132,17 +135,45 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
                 continue
             boards, known = followed(text, [*starts, *near])
             here = replace(setting, nearby=(*setting.nearby, *near, *boards))
-            yield _of_sentence(text, here, search, end)
+            yield _with_it(text, last, here, search, end)
+            last = text
             near = [*near, *boards][-MOST_NEAR:]
             named += len(PLAYED.findall(text))
             end = boards[-1:] if len(boards) > 1 else end
             lost = named > MOST_NAMED or (not known and len(PLAYED.findall(text)) + len(end) > 1)
 
 
+def _with_it(
+    text: str, last: str, setting: Setting, search: Search | None, end: Sequence[chess.Board]
+) -> Judged:
+    """A sentence on "it", a piece of the last sentence: the first of them that it is true of.
+
+    It is false where it is so of all of them.
+    """
+    named = [
+        (match["kind"] or match["what"], match["square"] or match["at"])
+        for match in NAMED.finditer(last)
+    ]
+    names = [f"{kind} on {square}" for kind, square in named]
+    it = _IT.match(text)
+    if it is None or not names or setting.move is not None:
+        return _of_sentence(text, setting, search, end)
+    said = [f"The {name} {text[it.end() :]}" for name in names]
+    judged = [_of_sentence(each, setting, search, end) for each in said]
+    if any(one.verdict == "true" for one in judged):
+        return Judged(text, "true")
+    if all(one.verdict == "false" for one in judged):
+        return Judged(text, "false", judged[0].reason)
+    return Judged(text, "not checkable", judged[0].reason)
+
+
 def _of_sentence(
     text: str, setting: Setting, search: Search | None, end: Sequence[chess.Board]
 ) -> Judged:
     said = bare(of_the_move(text, setting.context), numbers=False)
+    answered = reply(said)
+    if answered is not None:
+        return _replied(text, answered, setting, search)
     words, behind = variation(said)
     if words:
         return _after_moves(text, words, behind, setting, search)
@@ -179,12 +210,13 @@ def _understood(text: str, setting: Setting, *, more: bool = True) -> _Understoo
 
 def _done(text: str, setting: Setting) -> tuple[Deed | None, Setting | None]:
     """What a sentence says of a move, and the position behind it."""
-    does = deed(text)
+    does = deed(text, numbered=setting.text)
     if does is None:
         return None, None
     other = turned(setting.now, not setting.now.turn)
     starts = [other] if does.threat else [setting.now, setting.before, other]
     boards = [board for board in starts if board is not None]
+    boards = [board for board in boards if does.white in (None, board.turn)]
     moves = [(board, parsed(board, does.san)) for board in boards]
     made = [(board, move) for board, move in moves if move is not None]
     for start, move in made[:1]:
@@ -288,6 +320,31 @@ def _after_moves(
             at = Setting(boards[-1], start, text=setting.text, from_line=True)
             return _joined(text, _understood(said, at), search)
     return _impossible(text, words, setting) if setting.text else _illegal(text, setting)
+
+
+def _replied(text: str, answered: Reply, setting: Setting, search: Search | None) -> Judged:
+    """A sentence on how a move is answered: the line has to be legal, and what loses to lose."""
+    for start in (setting.now, setting.before):
+        boards = [] if start is None else list(line_from(start, answered.moves))
+        if start is None or not boards:
+            continue
+        if len(boards) < len(answered.moves):
+            san = answered.moves[len(boards)]
+            if is_ambiguous(boards[-1], san):
+                return Judged(text, "not checkable")
+            return Judged(text, "false", f"{san} is not legal then: {boards[-1].fen()}")
+        end, says = boards[-1], answered.moves[-1].endswith("#")
+        if says != end.is_checkmate():
+            return Judged(text, "false" if says else "not checkable", "no mate" if says else "")
+        if end.is_checkmate() or not answered.loses:
+            return Judged(text, "true")
+        if search is None:
+            return Judged(text, "not checkable")
+        loses = Claimed(Standing(start.turn, -2), True, 0, len(text), near=False)
+        answer, reason = _proved(loses, Setting(boards[-1], text=setting.text), search)
+        verdict: Verdict = "true" if answer else "false" if answer is False else "not checkable"
+        return Judged(text, verdict, reason)
+    return _impossible(text, answered.moves, setting)
 
 
 def _impossible(text: str, words: Sequence[str], setting: Setting) -> Judged:
