@@ -16,6 +16,7 @@ from kibitz.search.alphabeta.endings import (
     OF_A_PLY,
     STEP,
     WON,
+    holds_the_corner,
     known_score,
     scaled_plies_to_mate,
 )
@@ -132,3 +133,78 @@ def test_the_ending_is_played_out() -> None:
     white, black = parse_player("kibitz,Search=alphabeta"), parse_player("material")
     found = run_technique("KBNK", white, black, Control(nodes=1000), tries=6)
     assert (found.wins, found.forfeits) == (6, 0)
+
+
+def corner_boards(count: int) -> list[chess.Board]:
+    """Rook's pawns, at times with bishops, against a bare king in or next to a corner."""
+    random, boards = np.random.default_rng(5), list[chess.Board]()
+    while len(boards) < count:
+        white, file = bool(random.integers(2)), int(random.choice((0, 7)))
+        corner = chess.square(file, 7 if white else 0)
+        near = [corner, *chess.SquareSet(chess.BB_KING_ATTACKS[corner])]
+        board = chess.Board.empty()
+        board.set_piece_at(int(random.choice(near)), chess.Piece(chess.KING, not white))
+        for kind, most in ((chess.KING, 1), (chess.PAWN, 2), (chess.BISHOP, 2)):
+            for _ in range(int(random.integers(kind != chess.BISHOP, most + 1))):
+                rank = int(random.integers(1, 7))
+                at = chess.square(file, rank) if kind == chess.PAWN else int(random.integers(64))
+                if board.piece_at(at) is None:
+                    board.set_piece_at(at, chess.Piece(kind, white))
+        board.turn = bool(random.integers(2))
+        if board.is_valid() and board.pawns:
+            boards.append(board)
+    return boards
+
+
+def holds(board: chess.Board) -> bool:
+    return bool(holds_the_corner(Board.from_chess(board).position))
+
+
+def after(board: chess.Board, move: chess.Move) -> chess.Board:
+    board = board.copy(stack=False)
+    board.push(move)
+    return board
+
+
+def test_from_a_corner_that_is_held_no_move_leads_to_more() -> None:
+    """With the bare king to move one of its moves holds it; with the other side, all moves do."""
+    held = [board for board in corner_boards(3_000) if holds(board)]
+    assert len(held) > 500
+    for board in held:
+        bare = board.occupied_co[board.turn].bit_count() == 1
+        places = [after(board, move) for move in board.legal_moves]
+        if bare:
+            assert (not places and not board.is_check()) or any(map(safe, places))
+        else:
+            # What promotes is taken, or all moves of the king hold the corner.
+            assert all(safe(there) or any(map(safe, replies(there))) for there in places)
+
+
+def safe(board: chess.Board) -> bool:
+    return holds(board) or board.is_insufficient_material() or board.is_stalemate()
+
+
+def replies(board: chess.Board) -> list[chess.Board]:
+    return [after(board, move) for move in board.legal_moves]
+
+
+@pytest.mark.parametrize(
+    ("fen", "held"),
+    [
+        ("7k/8/8/7P/4B1K1/8/8/8 b - - 0 1", True),  # the bishop is on light squares
+        ("8/6k1/8/7P/4B1K1/8/8/8 w - - 0 1", True),
+        ("7k/8/8/7P/5BK1/8/8/8 b - - 0 1", False),  # the right one
+        ("8/5k2/8/7P/4B1K1/8/8/8 b - - 0 1", False),  # not there yet
+        ("7k/8/8/6PP/4B1K1/8/8/8 b - - 0 1", False),
+        ("7k/7p/8/7P/4B1K1/8/8/8 b - - 0 1", False),  # a pawn that may have to move
+        ("k7/8/8/P7/8/2K5/8/8 w - - 0 1", True),  # no bishop at all
+        ("8/8/8/8/p2b1k2/8/1K6/8 w - - 0 1", False),  # a1 is dark, and guarded
+        ("8/8/8/8/p3bk2/8/1K6/8 w - - 0 1", True),
+        ("7k/8/8/7P/4N1K1/8/8/8 b - - 0 1", False),
+    ],
+)
+def test_corners_that_are_held(fen: str, held: bool) -> None:
+    board = chess.Board(fen)
+    assert holds(board) is held
+    assert holds(board.mirror()) is held
+    assert holds(board.transform(chess.flip_horizontal)) is held

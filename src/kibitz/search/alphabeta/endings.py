@@ -1,4 +1,4 @@
-"""Endings of few men that a network misjudges: bishop and knight against a king.
+"""Endings of few men that a network misjudges: rook's pawns, and bishop and knight, against a king.
 
 A short search does not see how the king is led out of the wrong corner. So a small network says how
 many plies are left to mate, fitted to all positions as retrograde analysis has them; the table is
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit.bits import lowest, popcount, signed
+from kibitz.jit.bits import bit, lowest, popcount, signed
 from kibitz.jit.compile import kernel, static_table
+from kibitz.position.attacks import EMPTY, FILE_A, king_attacks
 from kibitz.search.alphabeta.constants import bishop_and_knight
 from kibitz.search.report import DARK_SQUARES
 
@@ -25,6 +26,8 @@ MIRROR = 7  # files, so that a bishop comes to the other colour
 
 WON = 1_800  # centipawns of a mate, less STEP a ply: more than material, less than any mate found
 STEP = 15
+
+FILE_H = FILE_A << np.uint64(7)
 
 weight = static_table("bishop_and_knight", bishop_and_knight())
 
@@ -64,3 +67,25 @@ def known_score(position: np.record) -> int:
     )
     score = WON - STEP * scaled // OF_A_PLY
     return score if own == 3 else STEP - score
+
+
+@kernel
+def holds_the_corner(position: np.record) -> bool:
+    """Whether nothing drives a bare king from the corner where rook's pawns would promote.
+
+    It is there or beside it, all pawns are on that file, and the only pieces beside them are
+    bishops that do not guard the corner: a draw, whoever moves.
+    """
+    pawns = position.pawns
+    file = FILE_A if pawns & FILE_A else FILE_H
+    if pawns == EMPTY or pawns & ~file or position.knights | position.rooks | position.queens:
+        return False
+    rises = pawns & position.own != EMPTY  # pawns of the side to move go up
+    strong = position.own if rises else position.their
+    weak = (position.own | position.their) ^ strong
+    if pawns & ~strong or popcount(weak) != 1:
+        return False
+    corner = (0 if file == FILE_A else 7) + (56 if rises else 0)
+    near = (king_attacks(corner) | bit(corner)) & weak
+    guards = position.bishops & (DARK if bit(corner) & DARK else ~DARK)
+    return near != EMPTY and guards == EMPTY

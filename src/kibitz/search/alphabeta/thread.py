@@ -32,6 +32,7 @@ from kibitz.position.outcome import (
 )
 from kibitz.position.state import POSITION, RECORDS, checkers
 from kibitz.search.alphabeta.constants import NAMES, Constants
+from kibitz.search.alphabeta.endings import holds_the_corner
 
 MAX_PLY = 127  # of a line, and of a search
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
@@ -294,7 +295,7 @@ def is_drawn(thread: np.record, position: np.record, ply: int) -> bool:
     """
     count, rule50, key = thread.history + ply, signed(position.rule50), position.key
     thread.keys[count] = key
-    if insufficient_material(position):
+    if insufficient_material(position) or holds_the_corner(position):
         return True
     if rule50 >= FIFTY_PLIES:
         return has_legal_move(position) or checkers(position) == EMPTY
