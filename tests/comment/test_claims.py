@@ -298,7 +298,7 @@ def test_what_is_slight_is_said_where_a_reader_asks_why_or_has_read_nothing_for_
     for spoke_at, sparing in ((ply - 1, False), (ply - REST, value < DECIDED)):
         memory = Memory(spoke_at=spoke_at)
         said = [bool(select(made, memory, "club", tone).claims) for tone in Tone]
-        assert said == [sparing, True, True]
+        assert said == [sparing, True, True, True]
     memory = Memory()
     remember(memory, made, select(made, memory, "club"))
     assert memory.spoke_at == ply
@@ -373,7 +373,7 @@ def test_moves_that_change_something_are_spoken_of_unless_they_take_back() -> No
     assert tones_of(tree, decided)[:5] == [sparing] * 5
 
 
-@pytest.mark.parametrize(("had", "said"), [(None, [1, 1, 1]), (-3, [0, 1, 1])])
+@pytest.mark.parametrize(("had", "said"), [(None, [1, 1, 1, 1]), (-3, [0, 1, 1, 1])])
 def test_a_move_that_lets_mate_happen_is_not_praised(had: int | None, said: list[int]) -> None:
     """However lost the game was: neither side gains anything else by it."""
     made = scene(UNSEARCHED, "6k1/1b3ppp/8/8/8/7q/P4P1P/6K1 w - - 0 1", "a3", "Qg2#")

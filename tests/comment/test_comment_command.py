@@ -141,7 +141,7 @@ def test_the_end_by_the_rules_and_mates_are_told(
 def test_a_mate_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     fen = "4rkr1/4p1p1/8/8/8/8/8/4K2R w K - 0 1"
     assert main(["comment", "--fen", fen, "--move", "O-O", "--nodes", "0"]) == 0
-    assert capsys.readouterr().out == "O-O# is checkmate.\n"
+    assert capsys.readouterr().out == "1.O-O# is checkmate.\n"
 
 
 def test_a_game_with_a_null_move_is_named_and_gets_no_comments(

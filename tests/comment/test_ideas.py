@@ -9,7 +9,8 @@ import chess
 import pytest
 
 from kibitz.comment.claims.endings import ENDING_FINDERS
-from kibitz.comment.claims.ideas import IDEA_FINDERS, TRAPS
+from kibitz.comment.claims.ideas import IDEA_FINDERS
+from kibitz.comment.openings import TRAPS
 from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
@@ -44,4 +45,4 @@ def test_every_idea_has_true_and_false_positions() -> None:
 def test_the_moves_of_a_trap_are_legal(name: str) -> None:
     board = chess.Board()
     for move in TRAPS[name].split():
-        board.push_san(move)
+        board.push_san(move.rstrip("?"))

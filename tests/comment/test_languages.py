@@ -11,9 +11,9 @@ import pytest
 
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.claims.claim import Claim
-from kibitz.comment.claims.ideas import TRAPS
 from kibitz.comment.claims.outlook import Names
 from kibitz.comment.facts import Scene
+from kibitz.comment.openings import TRAPS
 from kibitz.comment.select.rank import FEATURES, kind_of
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.german import GERMAN

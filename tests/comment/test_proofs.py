@@ -354,6 +354,14 @@ CASES: list[Figures] = [
         [scene("5Q2/8/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4")],
     ),
     (
+        ideas.WalksInto("Elephant Trap", white=True),
+        scene("r1bqkb1r/pppn1ppp/5n2/3p2B1/3P4/2N5/PP2PPPP/R2QKBNR w KQkq - 0 6", "Nxd5"),
+        [
+            scene("r1bqkb1r/pppn1ppp/5n2/3p2B1/3P4/2N1P3/PP3PPP/R2QKBNR w KQkq - 0 6", "Nxd5"),
+            scene("r1bqkb1r/pppn1ppp/5n2/3p2B1/3P4/2N5/PP2PPPP/R2QKBNR w KQkq - 0 6", "e3"),
+        ],
+    ),
+    (
         ideas.Springs("Fool's Mate"),
         scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2", "Qh4#"),
         [scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P1P/PPPPP3/RNBQKBNR b KQkq - 0 2", "Qh4#")],

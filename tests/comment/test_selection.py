@@ -1635,3 +1635,21 @@ def test_what_happens_once_is_said_once_of_a_move_that_words_are_asked_for() -> 
         remember(memory, made, Selection(chosen))
     assert "last_minor" in said
     assert "last_minor" not in kinds(select(made, memory, "club", Tone.KEEN).claims)
+
+
+@pytest.mark.parametrize(("seen_then", "named"), [(-0.9, True), (0.0, False)])
+def test_the_better_move_of_a_pawn_ending_is_named_where_a_long_look_agrees(
+    seen_then: float, named: bool
+) -> None:
+    fen = "8/p4k2/1p3pp1/7p/P4P1P/1P1K2P1/8/8 w - - 0 1"
+    made = scene(fen, "b4 Ke6", seen(0.9, "d3c4"), seen(0.0, "f7e6"))
+    made = replace(made, analysis=always(seen_then))
+    better = fault.Better(Step(chess.Move.from_uci("d3c4"), "1.Kc4"), ())
+    assert better.proved(made) is named
+
+
+def test_a_move_that_is_asked_for_alone_is_said_to_lead_where_the_line_leads() -> None:
+    fen = "4k3/ppp2ppp/2n5/1B6/8/8/PPP2PPP/4K3 w - - 0 1"
+    made = scene(fen, "Bxc6+ bxc6 Kd2 Kd7", seen(0.2, "b5c6"), seen(-0.2, "b7c6"))
+    assert "Doubles" in kinds(select(made, Memory(), "club", Tone.ASKED).claims)
+    assert "Doubles" not in kinds(select(made, Memory(), "club", Tone.KEEN).claims)

@@ -316,6 +316,7 @@ def comment_on(
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     scene, speaker = scene_on(engine, board, move, limits), Speaker(level, language)
+    speaker.tone = Tone.ASKED
     return _with_end(scene, speaker.comment(scene), speaker)
 
 
@@ -407,6 +408,7 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     """What is said of a move, the claims behind it, its mark and scores, as the mover sees them."""
     facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen()}
     facts |= {"move": scene.before.san(scene.move), "level": speaker.level}
+    speaker.tone = Tone.ASKED
     comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
     facts["comment"] = _with_end(scene, comment, speaker)
     facts["claims"] = [

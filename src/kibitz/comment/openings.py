@@ -1,4 +1,4 @@
-"""Names of openings, by position: the CC0 list of lichess-org/chess-openings.
+"""Names of openings, by position: the CC0 list of lichess-org/chess-openings; and of their traps.
 
 `openings.tsv.xz` has a line per position: the first 12 digits of the SHA-256 of its EPD, the ECO
 code and the name. Both are empty for positions without a name on the way to one that has a name.
@@ -93,3 +93,57 @@ def _listed() -> tuple[dict[str, Opening], frozenset[str]]:
     rows = [line.split("\t") for line in lzma.decompress(packed).decode().splitlines()]
     named = {digest: Opening(eco, name) for digest, eco, name in rows if name}
     return named, frozenset(digest for digest, _, _ in rows)
+
+
+# --- traps ----------------------------------------------------------------------------------------
+
+
+# By name the moves up to the one that springs them; the one that walks into them has a mark.
+TRAPS = {
+    "Fool's Mate": "f3 e5 g4 Qh4#",
+    "Scholar's Mate": "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#",
+    "Légal Trap": "e4 e5 Nf3 d6 Bc4 Bg4 Nc3 g6? Nxe5",
+    "Blackburne Shilling Trap": "e4 e5 Nf3 Nc6 Bc4 Nd4 Nxe5? Qg5",
+    "Noah's Ark Trap": "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 d6 d4 b5 Bb3 Nxd4 Nxd4 exd4 Qxd4? c5 Qd5 Be6 Qc6+"
+    " Bd7 Qd5 c4",
+    "Mortimer Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 d3 Ne7 Nxe5? c6",
+    "Fishing Pole Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O Ng4 h3 h5 hxg4? hxg4 Ne1 Qh4",
+    "Stafford Gambit trap": "e4 e5 Nf3 Nf6 Nxe5 Nc6 Nxc6 dxc6 d3 Bc5 Bg5? Nxe4",
+    "Elephant Trap": "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 cxd5 exd5 Nxd5? Nxd5",
+    "Lasker Trap": "d4 d5 c4 e5 dxe5 d4 e3 Bb4+ Bd2 dxe3 Bxb4? exf2+ Ke2 fxg1=N+",
+    "Rubinstein Trap": "d4 d5 Nf3 Nf6 c4 e6 Bg5 Nbd7 e3 Be7 Nc3 O-O Rc1 Re8 Qc2 a6 cxd5 exd5 Bd3"
+    " c6 O-O Ne4 Bf4 f5? Nxd5",
+    "Kieninger Trap": "d4 Nf6 c4 e5 dxe5 Ng4 Bf4 Nc6 Nf3 Bb4+ Nbd2 Qe7 a3 Ngxe5 axb4? Nd3#",
+    "Englund Gambit trap": "d4 e5 dxe5 Nc6 Nf3 Qe7 Bf4 Qb4+ Bd2 Qxb2 Bc3? Bb4",
+    "Monticelli Trap": "d4 Nf6 c4 e6 Nf3 Bb4+ Bd2 Bxd2+ Qxd2 b6 g3 Bb7 Bg2 O-O Nc3 Ne4 Qc2 Nxc3?"
+    " Ng5",
+    "Siberian Trap": "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3? Nd4",
+    "Magnus Smith Trap": "e4 c5 Nf3 d6 d4 cxd4 Nxd4 Nf6 Nc3 Nc6 Bc4 g6 Nxc6 bxc6 e5",
+}
+
+
+class Trap(NamedTuple):
+    """A named trap, and whether a move springs it or walks into it."""
+
+    name: str
+    springs: bool
+
+
+def trap_at(board: chess.Board) -> Trap | None:
+    """The trap that was sprung, or walked into, by the move that led to a position."""
+    return _traps().get(board.epd())
+
+
+@cache
+def _traps() -> dict[str, Trap]:
+    """The traps by position: from the move that walks into one all moves of the other side."""
+    traps = {}
+    for name, moves in TRAPS.items():
+        board, walked = chess.Board(), -1
+        for ply, move in enumerate(moves.split()):
+            board.push_san(move.rstrip("?"))
+            walked = ply if move.endswith("?") else walked
+            springs = 0 <= walked < ply and (ply - walked) % 2 == 1
+            if ply == walked or springs or ply == len(moves.split()) - 1:
+                traps[board.epd()] = Trap(name, springs=ply != walked)
+    return traps

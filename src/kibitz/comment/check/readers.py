@@ -17,10 +17,7 @@ from kibitz.comment.check import statements as said
 from kibitz.comment.check.statements import Statement, Thing
 
 KIND = "king|queen|rook|bishop|knight|pawn"
-NAMED = re.compile(
-    rf"\b(?:(?P<kind>{KIND})(?: (?:is|stands))?(?: on)? (?P<square>[a-h][1-8])"
-    rf"|(?P<at>[a-h][1-8])[- ](?P<what>{KIND}))\b"
-)
+NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
 
 
 def side_of(word: str | None) -> bool | None:

@@ -30,7 +30,7 @@ from kibitz.comment.check.grammar import (
 from kibitz.comment.check.judgements import MateIn, Standing, ThreatensMate, Wins
 from kibitz.comment.check.moves import Judged as JudgedMove
 from kibitz.comment.check.moves import OnlyGood
-from kibitz.comment.check.readers import NAMED, Context
+from kibitz.comment.check.readers import KIND, Context
 from kibitz.comment.check.statements import (
     Look,
     Stands,
@@ -56,6 +56,10 @@ LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
 _IT = re.compile(r"^It\s+")
+_PIECE = re.compile(
+    rf"\b(?:(?P<kind>{KIND})(?: (?:is|stands))?(?: on)? (?P<square>[a-h][1-8])"
+    rf"|(?P<at>[a-h][1-8])[- ](?P<what>{KIND}))\b"
+)
 _NUMBERED = re.compile(r"^(\d{1,3})\s?(\.{1,3})\s?(\S+)")
 
 
@@ -150,11 +154,8 @@ def _with_it(
 
     It is false where it is so of all of them.
     """
-    named = [
-        (match["kind"] or match["what"], match["square"] or match["at"])
-        for match in NAMED.finditer(last)
-    ]
-    names = [f"{kind} on {square}" for kind, square in named]
+    found = (match.groupdict() for match in _PIECE.finditer(last))
+    names = [f"{one['kind'] or one['what']} on {one['square'] or one['at']}" for one in found]
     it = _IT.match(text)
     if it is None or not names or setting.move is not None:
         return _of_sentence(text, setting, search, end)

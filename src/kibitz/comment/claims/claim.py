@@ -16,6 +16,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, PLAYABLE
 from kibitz.comment.facts import Scene, Unit, captured_by, played
+from kibitz.comment.judge import standing
 
 
 @dataclass(frozen=True)
@@ -239,3 +240,16 @@ def without_trade(won: Kinds, lost: Kinds) -> tuple[Kinds, Kinds]:
         for kinds, minor in zip((won, lost), minors, strict=True)
     )
     return listed(mine), listed(theirs)
+
+
+def mates_on(board: chess.Board, square: int) -> bool:
+    """Whether a side that has just moved threatens to mate by a capture on a square."""
+    there = passed(board)
+    moves = () if there is None else there.generate_legal_captures(to_mask=1 << square)
+    return there is not None and any(played(there, move).is_checkmate() for move in moves)
+
+
+def stands_as(scene: Scene, value: float) -> bool:
+    """Whether a long look after a move sees the game as won, better or level as a value says."""
+    look = scene.analysis.deeper(scene.after, LAST_LOOK)
+    return look is not None and standing(-look.value) == standing(value)

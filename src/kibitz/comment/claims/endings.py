@@ -33,6 +33,7 @@ from kibitz.comment.judge import BETTER, WON
 BEHIND = 2  # pawns' worth from which a stalemate saves something
 FEW = 12  # legal moves of a side that may be in zugzwang
 LEVEL = 0.06  # of winning chances
+BRIDGE = 3  # the rank, from 0, where the rook goes in the Lucena position
 FAR = 3  # files between an outside passed pawn and the others
 NEAR = 2  # squares between a king and the one before the pawn that it is to help
 HELPED = 4  # moves to its promotion from which on a king helps a passed pawn
@@ -336,10 +337,26 @@ def _is_lucena(board: chess.Board, attacks: bool) -> bool:
     return pawn >> 3 == 6 and 0 < file < 7 and king == pawn + 8 and abs(away) >= 2 and between
 
 
+def bridge(scene: Scene) -> Iterator[Feature]:
+    """In the Lucena position the rook goes to its fourth rank, from where it shields the king."""
+    rank = scene.landed >> 3 if scene.mover else 7 - (scene.landed >> 3)
+    if scene.piece.kind != chess.ROOK or rank != BRIDGE or scene.captured:
+        return
+    if not _is_lucena(scene.before, scene.mover) or force.loss_on(scene.after, scene.landed):
+        return
+    if scene.value is None or scene.value >= WON:
+        yield Feature(bridge, scene.mover, (scene.piece,))
+
+
 def wrong_bishop(scene: Scene) -> Iterator[Feature]:
-    """Bishop and rook's pawns: the bishop does not guard the corner, where the other king is."""
+    """Bishop and rook's pawns: the bishop does not guard the corner, where the other king is.
+
+    After the move, or once it was taken back.
+    """
+    back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
+    after = scene.boards[2 if back else 1]
     for white in (True, False):
-        if _is_wrong(scene.after, white) and not _is_wrong(scene.before, white):
+        if _is_wrong(after, white) and not _is_wrong(scene.before, white):
             yield Feature(wrong_bishop, not white)
 
 
@@ -354,7 +371,8 @@ def _is_wrong(board: chess.Board, white: bool) -> bool:
     light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[corner])
     right = bishops & (chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES)
     bare = board.occupied_co[not white].bit_count() == 1
-    return bare and files in ({0}, {7}) and not right and king == corner
+    near = king is not None and chess.square_distance(king, corner) <= 1
+    return bare and files in ({0}, {7}) and not right and near
 
 
 @dataclass(frozen=True)
@@ -403,6 +421,7 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
     escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),
     philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),
+    bridge: Weights(0.8, 0.85, 0.85, like="lucena"),
     lucena: Weights(0.8, 0.85, 0.85, like="king_to_centre behind_passed"),
     wrong_bishop: Weights(0.8, 0.84, 0.84),
 }

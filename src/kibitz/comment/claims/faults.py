@@ -20,11 +20,10 @@ from kibitz.comment.claims.claim import (
     listed,
     passed,
     stands,
+    stands_as,
     step,
     worth_of,
 )
-from kibitz.comment.claims.endings import simplifies
-from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
 from kibitz.comment.claims.outcomes import ComesOut
 from kibitz.comment.claims.outlook import answer_holds, answer_moves
@@ -357,9 +356,9 @@ class Better(Claim):
         # Where one move is as good as another if nothing is known of it.
         lost = standing(scene.had.value) == -2 and not self.why
         soon = scene.instead.boards[:4]  # a trade included
-        won = any(isinstance(claim, Feature) and claim.find is simplifies for claim in self.why)
-        if any(map(is_pawn_ending, soon)) and scene.had.mate is None and not won:
-            return False  # which hangs on a tempo
+        tempo = any(map(is_pawn_ending, soon)) and scene.had.mate is None
+        if tempo and not stands_as(scene.instead, scene.had.value):
+            return False
         return (
             bad
             and not lost

@@ -354,7 +354,25 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
     return None
 
 
+def bars_castling(scene: Scene) -> Iterator[Feature]:
+    """A square that a king would have castled over is attacked, with queens on the board."""
+    theirs, board = passed(scene.before), scene.after
+    if theirs is None or board.is_check() or (phase(board) == "opening" and not board.queens):
+        return
+    if is_unsafe(board, scene.landed) or any(not there.queens for there in scene.boards[1:5]):
+        return
+    for castling in theirs.generate_castling_moves():
+        goal = castling.to_square
+        if theirs.chess960:
+            continue
+        over = (castling.from_square + goal) // 2
+        hit = [square for square in (over, goal) if square in board.attacks(scene.landed)]
+        if hit and scene.captured is None:
+            yield Feature(bars_castling, scene.mover, (scene.piece,), hit[0])
+
+
 FINDERS: dict[Finder, Weights] = {
+    bars_castling: Weights(0.5, 0.56, 0.54, sharp=True),
     reaches_ending: Weights(0.5, 0.56, 0.52, reason=False, like="QueensLeave trades_ahead"),
     battery: Weights(0.45, 0.5, 0.45),
     doubled_rooks: Weights(0.45, 0.48, 0.43),

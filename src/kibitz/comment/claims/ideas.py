@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 
 import chess
@@ -45,6 +44,7 @@ from kibitz.comment.facts import (
     units,
 )
 from kibitz.comment.judge import BETTER, DECIDED
+from kibitz.comment.openings import Trap, trap_at
 
 BEHIND = 2  # pawns' worth from which a draw is a rescue
 FAR_MORE = 5  # pawns' worth: a queen for a piece
@@ -126,13 +126,29 @@ def desperado(scene: Scene) -> Iterator[Feature]:
 
 def windmill(scene: Scene) -> Iterator[Feature]:
     """A discovered check; the piece goes back with check, and the next one is discovered again."""
-    moves, boards = scene.follow, scene.boards
-    if len(moves) < 4 or scene.captured is None or not _discovers(scene.after, scene.landed):
-        return
-    back = moves[1].from_square == scene.landed and moves[1].to_square == scene.move.from_square
-    again = moves[3].from_square == scene.move.from_square
-    if back and again and boards[3].is_check() and _discovers(boards[5], moves[3].to_square):
+    if scene.captured is not None and any(_turns(scene, ply) for ply in (0, 2)):
         yield Feature(windmill, scene.mover, (scene.piece,))
+
+
+def _turns(scene: Scene, first: int) -> bool:
+    """Whether a windmill begins with a move of the course, and all before it are checks.
+
+    The move takes something and uncovers a check, the next one goes back with check, and then it
+    goes out again.
+    """
+    course, boards = scene.course[: first + 5], scene.course_boards
+    if len(course) < first + 5 or not all(board.is_check() for board in boards[1 : first + 6 : 2]):
+        return False
+    out, back, again = course[first::2]
+    turns = out.to_square == back.from_square and back.to_square == out.from_square
+    return (
+        course[0].to_square in (out.to_square, out.from_square)
+        and captured_by(boards[first], out) is not None
+        and turns
+        and again.from_square == out.from_square
+        and _discovers(boards[first + 1], out.to_square)
+        and _discovers(boards[first + 5], again.to_square)
+    )
 
 
 def _discovers(board: chess.Board, moved: int) -> bool:
@@ -162,7 +178,8 @@ def quiet_killer(scene: Scene) -> Iterator[Feature]:
         yield Feature(quiet_killer, scene.mover, counts=(1,))
         return
     hangs = force.loss_on(before, scene.move.from_square) >= force.LEAST
-    if gain_of(scene) >= PIECE and not hangs and is_borne_out(scene):
+    better = scene.value is None or scene.value >= BETTER  # else it only saves itself
+    if gain_of(scene) >= PIECE and not hangs and better and is_borne_out(scene):
         yield Feature(quiet_killer, scene.mover, counts=(0,))
 
 
@@ -349,7 +366,8 @@ def minority_attack(scene: Scene) -> Iterator[Feature]:
     rank = by.square >> 3 if white else 7 - (by.square >> 3)
     if by.kind != chess.PAWN or by.square & 7 != 1 or rank not in (3, 4) or scene.captured:
         return
-    if phase(board) == "endgame" or scene.move.from_square & 7 != 1:
+    ends = phase(board) == "endgame" and not board.rooks
+    if ends or scene.move.from_square & 7 != 1:
         return
     if (board.king(not white) or 0) & 7 <= 2:
         return
@@ -426,29 +444,6 @@ CENTRE_KINGS = {True: (chess.D8, chess.E8), False: (chess.D1, chess.E1)}  # of t
 
 # --- traps of the opening -------------------------------------------------------------------------
 
-# By name the moves up to the one that springs them.
-TRAPS = {
-    "Fool's Mate": "f3 e5 g4 Qh4#",
-    "Scholar's Mate": "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#",
-    "Légal Trap": "e4 e5 Nf3 d6 Bc4 Bg4 Nc3 g6 Nxe5",
-    "Blackburne Shilling Trap": "e4 e5 Nf3 Nc6 Bc4 Nd4 Nxe5 Qg5",
-    "Noah's Ark Trap": "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 d6 d4 b5 Bb3 Nxd4 Nxd4 exd4 Qxd4 c5 Qd5 Be6 Qc6+"
-    " Bd7 Qd5 c4",
-    "Mortimer Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 d3 Ne7 Nxe5 c6",
-    "Fishing Pole Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O Ng4 h3 h5 hxg4 hxg4 Ne1 Qh4",
-    "Stafford Gambit trap": "e4 e5 Nf3 Nf6 Nxe5 Nc6 Nxc6 dxc6 d3 Bc5 Bg5 Nxe4",
-    "Elephant Trap": "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 cxd5 exd5 Nxd5 Nxd5",
-    "Lasker Trap": "d4 d5 c4 e5 dxe5 d4 e3 Bb4+ Bd2 dxe3 Bxb4 exf2+ Ke2 fxg1=N+",
-    "Rubinstein Trap": "d4 d5 Nf3 Nf6 c4 e6 Bg5 Nbd7 e3 Be7 Nc3 O-O Rc1 Re8 Qc2 a6 cxd5 exd5 Bd3"
-    " c6 O-O Ne4 Bf4 f5 Nxd5",
-    "Kieninger Trap": "d4 Nf6 c4 e5 dxe5 Ng4 Bf4 Nc6 Nf3 Bb4+ Nbd2 Qe7 a3 Ngxe5 axb4 Nd3#",
-    "Englund Gambit trap": "d4 e5 dxe5 Nc6 Nf3 Qe7 Bf4 Qb4+ Bd2 Qxb2 Bc3 Bb4",
-    "Monticelli Trap": "d4 Nf6 c4 e6 Nf3 Bb4+ Bd2 Bxd2+ Qxd2 b6 g3 Bb7 Bg2 O-O Nc3 Ne4 Qc2 Nxc3"
-    " Ng5",
-    "Siberian Trap": "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3 Nd4",
-    "Magnus Smith Trap": "e4 c5 Nf3 d6 d4 cxd4 Nxd4 Nf6 Nc3 Nc6 Bc4 g6 Nxc6 bxc6 e5",
-}
-
 
 @dataclass(frozen=True)
 class Springs(Claim):
@@ -457,26 +452,29 @@ class Springs(Claim):
     trap: str
 
     def proved(self, scene: Scene) -> bool:
-        """The position after it is the one of the trap."""
-        return _traps().get(scene.after.epd()) == self.trap
+        """The position after it is one of the trap, and the other side has walked into it."""
+        return trap_at(scene.after) == Trap(self.trap, springs=True)
 
 
-@cache
-def _traps() -> dict[str, str]:
-    """The names by position."""
-    names = {}
-    for name, moves in TRAPS.items():
-        board = chess.Board()
-        for move in moves.split():
-            board.push_san(move)
-        names[board.epd()] = name
-    return names
+@dataclass(frozen=True)
+class WalksInto(Claim):
+    """A side walks into a trap of the opening that has a name."""
+
+    trap: str
+    white: bool
+
+    def proved(self, scene: Scene) -> bool:
+        """The position after its move is that of the trap before it is sprung."""
+        walks = trap_at(scene.after) == Trap(self.trap, springs=False)
+        return walks and self.white == scene.mover
 
 
-def springs(scene: Scene) -> list[Springs]:
-    """The trap that a move springs, if it has a name."""
-    name = _traps().get(scene.after.epd())
-    return [Springs(name)] if name else []
+def springs(scene: Scene) -> list[Springs | WalksInto]:
+    """The trap that a move springs or walks into, if it has a name."""
+    trap = trap_at(scene.after)
+    if trap is None:
+        return []
+    return [Springs(trap.name) if trap.springs else WalksInto(trap.name, scene.mover)]
 
 
 IDEA_FINDERS: dict[Finder, Weights] = {
@@ -497,4 +495,5 @@ IDEAS: dict[type[Claim], Weights] = {
     Fails: Weights(0.6, 0.7, 0.7),
     Poisons: Weights(0.6, 0.7, 0.68),
     Springs: Weights(0.98, 0.98, 0.98),
+    WalksInto: Weights(0.98, 0.98, 0.98, drawback=True),
 }

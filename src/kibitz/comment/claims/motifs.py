@@ -203,7 +203,14 @@ def _removals(scene: Scene) -> Iterator[Claim]:
 
 
 def _interferences(scene: Scene) -> Iterator[Claim]:
-    follow = scene.next
+    follow, white = scene.next, scene.mover
+    for slider in units(scene.before, not white):
+        if slider.kind not in SLIDERS or scene.landed not in scene.before.attacks(slider.square):
+            continue
+        for square in scene.before.attacks(slider.square):
+            between = is_between(scene.landed, slider.square, square)
+            if between and scene.after.color_at(square) == (not white):
+                yield Interferes(slider, scene.landed, unit(scene.before, square))
     if follow is None or scene.reply is None:
         return
     target = captured_by(scene.boards[2], follow)

@@ -261,8 +261,10 @@ class OppositeBishops(Claim):
     """Each side has one bishop, on squares of opposite colours, and no other minor piece."""
 
     def proved(self, scene: Scene) -> bool:
-        """It is so after the move and was not before."""
-        return has_opposite_bishops(scene.after) > has_opposite_bishops(scene.before)
+        """It is so after the move, or once it was taken back, and was not before."""
+        back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
+        after = scene.boards[2 if back else 1]
+        return has_opposite_bishops(after) > has_opposite_bishops(scene.before)
 
 
 def has_opposite_bishops(board: chess.Board) -> bool:

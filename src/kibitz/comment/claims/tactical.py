@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, passed, stands
+from kibitz.comment.claims.claim import Claim, Step, Weights, is_between, mates_on, passed, stands
 from kibitz.comment.claims.cover import not_retaken
 from kibitz.comment.facts import (
     SLIDERS,
@@ -285,9 +285,11 @@ class Interferes(Claim):
     def proved(self, scene: Scene) -> bool:
         """The slider guarded the target before, something has come between, and nothing guards it.
 
-        It comes there with the move, or with the reply to a check.
+        It comes there with the move, or with the reply to a check. What the move threatens to mate
+        by may be guarded.
         """
-        before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
+        before, mates = scene.before, mates_on(scene.after, self.target.square)
+        after = scene.after if mates else scene.boards[min(2, len(scene.boards) - 1)]
         return (
             (self.square == scene.landed or scene.after.is_check())
             and stands(before, self.slider, self.target)
@@ -298,7 +300,7 @@ class Interferes(Claim):
             and is_between(self.square, self.slider.square, self.target.square)
             and stands(scene.after, self.slider)
             and stands(after, self.target)
-            and not is_defended(after, self.target.square)
+            and (mates or not is_defended(after, self.target.square))
         )
 
 

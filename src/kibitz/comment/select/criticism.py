@@ -14,7 +14,8 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.ideas import Springs, WalksInto, springs
+from kibitz.comment.claims.outlook import Draws, mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
@@ -83,7 +84,9 @@ Criticism: TypeAlias = tuple[tuple[Claim, ...], tuple[Claim, ...], tuple[Claim, 
 
 def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     """Of a bad move: the cause, what it means for the game, and what was better."""
+    walks = [claim for claim in springs(scene) if isinstance(claim, WalksInto)]
     reply, better = _two_sides(scene, level)
+    reply = [claim for claim in reply if not (walks and isinstance(claim, Springs))]
     causes = fault.faults(scene, tuple(reply))
     if any(map(is_hard, reply)) and any(map(_is_bare, causes[:1])):
         causes.sort(key=_is_bare)  # that it was threatened before says less than what it does
@@ -95,7 +98,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         and not any(is_hard(claim) for claim in (*reply, *better, *causes[:1]))
         and not any(isinstance(line, fault.MissesMate) and line.moves == 1 for line in lines)
     ):
-        return (), (), ()
+        return tuple(walks), (), ()
     causes, lines = _told(scene, causes, lines, level, (reply, better))
     solid, opens = any_solid(better), _opened(scene, causes, better)
     early = not any_solid((*reply, *better))
@@ -110,8 +113,8 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = [cause for cause in causes if _is_weighty(cause)]  # what was missed says it all
     mates = any(isinstance(claim, outcomes.MatesLater) for claim in better)
     if mates or any(isinstance(line, fault.MissesMate) for line in lines):
-        decide = fault.AllowsMate, fault.Stalemates  # nothing else counts
-        causes = [cause for cause in causes if isinstance(cause, decide)]
+        decide = fault.AllowsMate, fault.Stalemates  # nothing else counts, but a draw
+        causes = [c for c in causes if isinstance(c, decide) or _draws(c)]
     stale = any(isinstance(cause, fault.Stalemates) for cause in causes)
     turn = None if stale else fault.turn_of(scene)
     opens = _opened(scene, causes, better) or _hampered(scene, causes, lines)
@@ -119,8 +122,14 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     idle = _is_line(causes) and (small or is_there_anyway(scene, lines))
     if not opens and (_is_chaff(causes, lines) or idle):
         causes = []
-    criticism = (*opens, *causes[:1], *([turn] if turn else []), *lines)
+    criticism = (*walks, *opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
+
+
+def _draws(cause: Claim) -> bool:
+    """Whether a cause is that the reply saves a lost game."""
+    why = cause.why if isinstance(cause, fault.Allows) else ()
+    return any(isinstance(claim, Draws) or kind_of(claim) == "stalemate_trick" for claim in why)
 
 
 def _told(
@@ -230,7 +239,7 @@ def _is_weighty(cause: Claim) -> bool:
     """Whether a cause is more than what the refutation does besides."""
     if not isinstance(cause, fault.Allows):
         return True
-    return any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
+    return _draws(cause) or any(isinstance(claim, SOLID) or is_hard(claim) for claim in cause.why)
 
 
 def _how_taken(scene: Scene, cause: Claim) -> Claim:

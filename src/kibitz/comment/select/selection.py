@@ -49,12 +49,13 @@ class Tone(IntEnum):
     SPARING = 0  # not where all is decided or forced, nor one slight thing soon after another
     PLAIN = 1  # wherever there is something to say
     KEEN = 2  # where a reader asks why: what is slight is said, too
+    ASKED = 3  # of this move alone: what it leads to in the expected line is said, too
 
 
 def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) -> Selection:
     """What is to be said of a move, in a tone."""
     if mark_of(scene) is not Label.NONE:
-        return Selection(*criticised(scene, level, tone is Tone.KEEN))
+        return Selection(*criticised(scene, level, tone >= Tone.KEEN))
     if mates := _is_mated(scene):
         expected = scene.had is not None and scene.had.mate is not None  # so it was before the move
         return Selection() if expected and tone is Tone.SPARING else Selection(mates)
@@ -65,14 +66,16 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
     if praised and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
-    if tone is Tone.KEEN and not chosen:
+    if tone >= Tone.KEEN and not chosen:
         chosen = _next_fails(scene, level) or intends(scene, level)
-    if tone is Tone.KEEN and not chosen:
+    if tone >= Tone.KEEN and not chosen:
         # Though it was said of another move, but for what happens once in a game; or it is slight.
         chosen = worth_saying(scene, Memory(once=memory.once), level, 1)
         chosen = chosen or worth_saying(scene, memory, level, 1, _beats_next(scene), soft=True)
     if not praised and _is_beside(scene, chosen):
-        chosen = (plain_threats(scene)[:1] or chosen) if tone is Tone.KEEN else []
+        chosen = (plain_threats(scene)[:1] or chosen) if tone >= Tone.KEEN else []
+    if tone is Tone.ASKED and all(kind_of(claim) in EMPTY for claim in chosen):
+        chosen = [*reasons(scene, level, 1, [*consequences(scene)]), *chosen][:2]
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0

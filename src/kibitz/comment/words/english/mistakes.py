@@ -64,6 +64,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The pawn ending is worse for {mover}: {line}.",
         "This goes into a worse pawn ending: {line}.",
     ),
+    "WalksInto": ("{side} walks into the {trap}.",),
     "EarlyQueen": (
         "The queen comes out early, before knights and bishops.",
         "This brings the queen out before the knights and bishops.",

@@ -195,6 +195,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "brings out the last of {side}'s minor pieces",
         "gets all of {side}'s minor pieces out",
     ),
+    "bars_castling": ("attacks {square}, so that {other}'s king cannot castle over it",),
     "blockade": (
         "blocks the passed pawn on {at}",
         "stands in the way of the passed pawn on {at}",
@@ -317,6 +318,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "outside_passed": ("gives {side} an outside passed pawn on {at}",),
     "simplifies": ("simplifies into a won pawn ending",),
     "philidor": ("sets up Philidor's defence: the rook keeps the king from its sixth rank",),
+    "bridge": ("builds a bridge: from its fourth rank the rook will shield the king from checks",),
     "lucena": ("reaches the Lucena position, in which a bridge by the rook wins",),
     "wrong_bishop": ("leaves a bishop of the wrong colour: {side}'s king holds the corner",),
     # ideas
@@ -333,6 +335,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "protects {piece} by tactics: {step} fails to {reply}",
     ),
     "Springs": ("springs the {trap}",),
+    "WalksInto": ("walks into the {trap}",),
     "minority_attack": ("carries on the minority attack: two pawns against three",),
     "good_knight": ("leaves {mover} with a good knight against a bad bishop",),
     "weak_squares.0": ("leaves the dark squares around {side}'s king weak",),

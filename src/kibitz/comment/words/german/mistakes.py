@@ -49,6 +49,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "LosesEnding": ("Das Bauernendspiel ist verloren: {line}.",),
     "LosesEnding.worse": ("Das Bauernendspiel ist schlechter: {line}.",),
+    "WalksInto": ("{side} tappt in die Falle „{trap}“.",),
     "EarlyQueen": (
         "Die Dame kommt früh heraus, vor den Springern und Läufern.",
         "Das bringt die Dame vor den Springern und Läufern ins Spiel.",

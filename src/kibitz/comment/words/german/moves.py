@@ -253,6 +253,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "entwickelt die letzte {side:weiße} Leichtfigur",
         "schließt die Entwicklung der {side:weißen} Leichtfiguren ab",
     ),
+    "bars_castling": ("greift {square} an, sodass der König nicht darüber rochieren kann",),
     "blockade": (
         "blockiert den Freibauern auf {at}",
         "stellt sich dem Freibauern auf {at} in den Weg",
@@ -379,6 +380,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "philidor": (
         "baut die Philidor-Stellung auf: Der Turm hält den König von dessen sechster Reihe fern",
     ),
+    "bridge": ("baut eine Brücke: Von der vierten Reihe aus wird der Turm den König abschirmen",),
     "lucena": ("erreicht die Lucena-Stellung, in der ein Brückenbau mit dem Turm gewinnt",),
     "wrong_bishop": (
         "lässt einen Läufer der falschen Farbe übrig: Der {side:weiße} König hält die Ecke",
@@ -397,6 +399,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "schützt {piece:den} taktisch: {step} scheitert an {reply}",
     ),
     "Springs": ("lässt die Falle „{trap}“ zuschnappen",),
+    "WalksInto": ("tappt in die Falle „{trap}“",),
     "minority_attack": ("treibt den Minoritätsangriff voran: zwei Bauern gegen drei",),
     "good_knight": ("verschafft {mover} einen guten Springer gegen einen schlechten Läufer",),
     "weak_squares.0": ("lässt schwache schwarze Felder um den {side:weißen} König zurück",),
