@@ -12,7 +12,7 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Weights, passed, stands
+from kibitz.comment.claims.claim import Claim, Weights, passed, stands, step
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.outcomes import LineEnd
 from kibitz.comment.claims.positional import is_pawn_ending
@@ -72,8 +72,9 @@ def underpromotes(scene: Scene) -> Iterator[Feature]:
         yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(CHECK,))
     elif scene.has is not None and scene.has.value <= -WON:
         look = scene.analysis.deeper(queen, LAST_LOOK)
-        if look is not None and look.value >= -BETTER:
-            yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(WINS,))
+        if look is not None and look.value >= -BETTER and look.line:
+            answer = step(queen, look.line[0])
+            yield Feature(underpromotes, scene.mover, (scene.piece,), step=answer, counts=(WINS,))
 
 
 def zugzwang(scene: Scene) -> Iterator[Feature]:
@@ -406,9 +407,7 @@ def stopped(scene: Scene) -> list[StopsPassed]:
 
 ENDING_FINDERS: dict[Finder, Weights] = {
     stalemate_trick: Weights(0.93, 0.93, 0.93, sharp=True),
-    underpromotes: Weights(
-        0.92, 0.92, 0.92, sharp=True, like="offers_trade Fork Threatens PassedPawn"
-    ),
+    underpromotes: Weights(0.92, 0.92, 0.92, sharp=True, like="offers_trade Threatens PassedPawn"),
     zugzwang: Weights(0.85, 0.88, 0.88, like="Wins Nets OnlyMove OnlyGood opposition"),
     mutual_zugzwang: Weights(0.86, 0.89, 0.89, like="Wins Nets OnlyMove OnlyGood opposition"),
     triangulation: Weights(0.8, 0.82, 0.82, like="opposition king_to_centre"),

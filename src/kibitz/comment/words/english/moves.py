@@ -306,7 +306,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "stalemate_trick": ("offers {piece}: to take it is stalemate",),
     "underpromotes.0": ("makes a {own}, as a queen would be stalemate",),
     "underpromotes.1": ("makes a {own}, which gives check where a queen would not",),
-    "underpromotes.2": ("makes a {own}, as a queen would not win",),
+    "underpromotes.2": ("makes a {own}, as a queen would not win: {step} answers it",),
     "zugzwang": ("puts {side} in zugzwang: every move loses something",),
     "mutual_zugzwang": (
         "is mutual zugzwang with {other} to move: whoever has to move spoils the game",

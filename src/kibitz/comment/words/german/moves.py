@@ -362,7 +362,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "underpromotes.1": (
         "verwandelt den Bauern in {own:einen}, {own:welcher} Schach gibt, anders als eine Dame",
     ),
-    "underpromotes.2": ("verwandelt den Bauern in {own:einen}, da eine Dame nicht gewinnen würde",),
+    "underpromotes.2": (
+        "verwandelt den Bauern in {own:einen}, da eine Dame nicht gewinnen würde: {step}",
+    ),
     "zugzwang": ("bringt {side} in Zugzwang: Jeder Zug verliert etwas",),
     "mutual_zugzwang": (
         "führt zu gegenseitigem Zugzwang mit {other} am Zug: Wer ziehen muss, verdirbt die Partie",
