@@ -305,6 +305,45 @@ def test_sentences(fen: str, text: str, expected: str) -> None:
     assert verdict(fen, text) == expected
 
 
+DENIED = (
+    "It is wrong that Black has two rooks.",
+    "It is out of the question that Black has two rooks.",
+    "The claim that Black has two rooks doesn't hold.",
+    "That Black has two rooks is wrong.",
+    "Black has two rooks is a false statement.",
+    "Wrong: Black has two rooks.",
+    "Misconception: the rook on d8 is guarded by the knight.",
+    "After the trade: the rook on d8 is guarded by the knight.",
+    "The rook on d8 is guarded by the knight, yet.",
+    "Allegedly the knight on c6 is unprotected.",
+    "The knight on c6 is unprotected as soon as the b-pawn moves.",
+    "Should Black wait, Black has two rooks.",
+    "The knight on e5 attacked the bishop on b3 a move ago.",
+    "The knight on g3 will support an attack.",
+    "The knight on e5 has retreated to c6.",
+    "White is a pawn up.",  # in points, with a queen for rook and knight
+)
+
+
+@pytest.mark.parametrize("text", DENIED)
+def test_what_is_denied_or_told_of_another_time_is_not_judged(text: str) -> None:
+    fen = "3r2k1/1p3ppp/p1n5/8/8/1P2Q2P/P4PP1/6K1 w - - 0 1"
+    (judged,) = judge(text, Setting(chess.Board(fen), text=True))
+    assert judged.verdict == "not checkable"
+
+
+def test_it_is_a_piece_of_the_sentence_before_where_that_is_of_the_position() -> None:
+    fen = "8/5pk1/3b2p1/1p1P4/1P2B2p/5P1P/6P1/6K1 b - - 0 1"
+    said = {
+        "The bishop on d6 stops the d-pawn. It attacks b4.": "true",
+        "The bishop on d6 stops the d-pawn. It attacks g2.": "false",
+        "With the pawn on g3 the game is lost. It attacks g2.": "not checkable",
+        "The bishop on d6 stops the d-pawn. It is a draw.": "not checkable",
+    }
+    for text, expected in said.items():
+        assert judge(text, Setting(chess.Board(fen), text=True))[-1].verdict == expected
+
+
 def test_sentences_of_a_tester() -> None:
     """Labelled by hand before the program saw them; none of these needs a search."""
     table = Path(__file__).parent / "data" / "sentences.tsv"

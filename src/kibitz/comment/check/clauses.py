@@ -19,7 +19,7 @@ SHOWN = 60  # characters of what was not understood
 # What says nothing about the position.
 _FILLER = re.compile(
     r"\b(?:of\s+course|as\s+well|a\s+(?:little|bit)|at\s+(?:once|the\s+same\s+time|the\s+moment)|right\s+(?:now|away)"
-    r"|for\s+now|on\s+the\s+board|in\s+(?:this|the|the\s+(?:current|given))\s+(?:position|ending|endgame)|in\s+fact|on\s+the\s+other\s+hand|it\s+is\s+clear\s+that|(?:un)?fortunately|even|with\s+(?:best|correct)\s+play|this(?:\s+move)?\s+means\s+that|note\s+that|we\s+see\s+that"
+    r"|for\s+now|on\s+the\s+board|in\s+(?:this|the|the\s+(?:current|given))\s+position|in\s+this\s+(?:ending|endgame)|in\s+fact|on\s+the\s+other\s+hand|it\s+is\s+clear\s+that|(?:un)?fortunately|even|with\s+(?:best|correct)\s+play|this(?:\s+move)?\s+means\s+that|note\s+that|we\s+see\s+that"
     r"|as\s+(?:you|we)\s+can\s+see|(?:you|we)\s+can\s+see\s+that|here|now|simply|also|too|still|already|currently|again"
     r"|just|very|quite|really|clearly|obviously|certainly|definitely|indeed|actually|immediately|both|yet"
     r"|the|an?|and|but|while|whereas|though|although|however|moreover|furthermore|additionally|meanwhile|well)\b",

@@ -77,6 +77,28 @@ GUESSES = re.compile(
     r"seem\w*|appear\w*|usual\w*|often|normal\w*|sometimes|never|hardly)\b|\?",
     re.IGNORECASE,
 )
+# Words that deny what stands beside them, or tell it of somebody else, another time or place.
+DENIALS = re.compile(
+    r"\b(?:wrong(?![- ](?:colou?r|bishop|corner|square|side))|wrongly|untrue|not true|nonsense"
+    r"|illusion|error that|unlikely|impossible that|out of the question|claims?|claimed|deny|denies"
+    r"|denied|doubt\w*|myth|rumou?r\w*|legend|alleged\w*|supposedly|ostensibly|false\w*|lie"
+    r"|fairy tale|absurd|misconception|fiction|incorrect\w*|mistakenly|disagree\w*|critics"
+    r"|patzers?|says?|said|thinks?|formerly|ago|initially|yesterday|in the past|shortly|in a moment"
+    r"|in the long run|seldom|rarely|nowhere|elsewhere|wherever|provided|on condition|as soon as"
+    r"|hypothetical\w*|on paper|in name|mirror|dreams?|else|at best|barring|by no means"
+    r"|of course not|long gone|early|last moves?|chased|kicked|later|given time|colours reversed"
+    r"|only after|has (?:just |already )?(?:retreated|gone|left|moved|returned|dropped back))\b"
+    r"|^should\b|,\s+not\s*[.!]|^(?!.*(?:\bnot?\b|n't|neither)).*\byet\s*[.!]$"
+    rf"|\b(?:{readers.KIND})(?: on [a-h][1-8])?\s+"
+    r"(?:(?:attacked|hit|guarded|defended|pinned)\b(?!\s+by)|will\b|is\s+going\b)",
+    re.IGNORECASE,
+)
+# What a colon follows, and is no name of what is said.
+_LABEL = re.compile(
+    r"^[^:.]{0,40}\b(?:after|before|later|next|then|last|soon|threat\w*|plan\w*|no|not|question|joke"
+    r"|position \d)\b[^:.]{0,40}:\s",
+    re.IGNORECASE,
+)
 # Before a statement: it is of another time, or of somebody's intention.
 BEFORE = re.compile(
     r"\b(?:after|then|will|shall|won't|try(?:ing)?|tries|allow\w*|lets?|prevent\w*|"
@@ -131,6 +153,8 @@ def read(sentence: str, context: Context) -> Reading:
     away = elsewhere or len(named) > 1 or any(move[0][0].isdigit() for move in named)
     if elsewhere or _UNFINISHED.search(sentence):
         return Reading((), away or bool(named))
+    if _LABEL.match(sentence):
+        return Reading((), away=True)
     # What a text says before it comes to a move is of the position; a game's comment is less plain.
     until = named[0].start() if named and context.text else 0 if named else len(sentence)
     claims = []
@@ -166,6 +190,8 @@ def _is_hedged(sentence: str, match: re.Match[str], form: Form) -> bool:
     start, clause = match.start(), CLAUSE.search(sentence, match.end())
     hedges = GUESSES if form.sure else HEDGES
     if hedges.search(sentence, 0, clause.start() if clause else len(sentence)):
+        return True
+    if DENIALS.search(sentence):
         return True
     if form.sure:
         return False
@@ -257,7 +283,10 @@ def bare(sentence: str, *, numbers: bool = True) -> str:
     if not numbers and len(PLAYED.findall(sentence)) == 1:
         sentence = _NUMBER.sub("", sentence)
     opening = _OPENING.match(sentence[:80])
-    if opening is None or HEDGES.search(opening[0]) or PLAYED.search(opening[0]):
+    words = opening[0] if opening is not None else ""
+    if opening is None or any(
+        pattern.search(words) for pattern in (HEDGES, DENIALS, PLAYED, _LABEL)
+    ):
         return sentence
     return sentence[opening.end() :]
 

@@ -54,9 +54,9 @@ class Ahead(Statement):
             return surplus > 0
         kinds = MINOR if self.what == "piece" else (chess.PIECE_NAMES.index(self.what),)
         worth = WORTH[kinds[0]] * self.count
-        if surplus == worth:
-            return True
         more = difference(at.board, self.white, kinds)
+        if surplus == worth:
+            return True if more >= self.count else None  # as with a queen for rook and knight
         alone = more * WORTH[kinds[0]] == surplus  # nothing else is more or fewer
         if surplus <= 0 or (more < self.count and (alone or surplus < worth)):
             return False

@@ -300,7 +300,7 @@ ON = (
 FORMS: tuple[Form, ...] = (
     form(
         r"\bthere(?:\s+is|\s+are|'s)\s+(?:currently\s+|now\s+)?(?P<count>(?:(?:only|exactly)\s+)?(?:no|an?|one|two|three|four|five))\s+"
-        r"(?:fully\s+|completely\s+)?open\s+files?\b(?!\s+(?:for|next|near|on|against))",
+        r"(?:fully\s+|completely\s+)?open\s+files?\b(?!\s+(?:for|next|near|on(?!\s+the\s+board)|against))",
         read_open_files,
     ),
     form(

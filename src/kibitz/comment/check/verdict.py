@@ -16,6 +16,7 @@ import chess.pgn
 
 from kibitz.comment.check.clauses import rest
 from kibitz.comment.check.grammar import (
+    HEDGES,
     Claimed,
     Deed,
     Reply,
@@ -55,7 +56,11 @@ MOST_NAMED = 400  # moves; behind more of them nothing in a text is judged
 LONGEST_SENTENCE = 600  # characters; a longer one is not read
 BY_SEARCH = (Standing, MateIn, ThreatensMate, Wins, JudgedMove, OnlyGood)
 Search: TypeAlias = Callable[[chess.Board, bool], Evaluation]  # and whether it is to confirm
-_IT = re.compile(r"^It\s+")
+_IT = re.compile(
+    r"^It\s+(?!is\s+(?:not\s+)?(?:an?|the|equal|level|drawn|clear|true|now|mate|check|hard|easy|better|only"
+    r"|white|black)\b)",
+    re.IGNORECASE,
+)
 _PIECE = re.compile(
     rf"\b(?:(?P<kind>{KIND})(?: (?:is|stands))?(?: on)? (?P<square>[a-h][1-8])"
     rf"|(?P<at>[a-h][1-8])[- ](?P<what>{KIND}))\b"
@@ -129,9 +134,10 @@ def _of_text(parts: Iterable[Passage], setting: Setting, search: Search | None) 
     be so at its end as well, and what a search would judge stays open. Behind moves that are not
     understood nothing is certain, up to the next paragraph.
     """
-    near, lost, named, last = list[chess.Board](), False, 0, ""
+    near, lost, named = list[chess.Board](), False, 0
     starts = [board for board in (setting.now, setting.before) if board is not None]
     for passage in parts:
+        last = ""
         end, lost = list[chess.Board](), lost and (passage.listed or named > MOST_NAMED)
         for text in _split(passage):
             if lost or len(text) > LONGEST_SENTENCE:
@@ -156,7 +162,7 @@ def _with_it(
     """
     found = (match.groupdict() for match in _PIECE.finditer(last))
     names = [f"{one['kind'] or one['what']} on {one['square'] or one['at']}" for one in found]
-    it = _IT.match(text)
+    it = None if HEDGES.search(last) else _IT.match(text)
     if it is None or not names or setting.move is not None:
         return _of_sentence(text, setting, search, end)
     said = [f"The {name} {text[it.end() :]}" for name in names]
