@@ -354,10 +354,11 @@ def wrong_bishop(scene: Scene) -> Iterator[Feature]:
 
     After the move, or once it was taken back.
     """
-    back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
-    after = scene.boards[2 if back else 1]
+    takes = scene.after.generate_legal_captures(to_mask=chess.BB_SQUARES[scene.landed])
+    back = [played(scene.after, take) for take in takes if scene.captured]
     for white in (True, False):
-        if _is_wrong(after, white) and not _is_wrong(scene.before, white):
+        left = [_is_wrong(board, white) for board in back or [scene.after]]
+        if all(left) and not _is_wrong(scene.before, white):
             yield Feature(wrong_bishop, not white)
 
 

@@ -261,10 +261,15 @@ class OppositeBishops(Claim):
     """Each side has one bishop, on squares of opposite colours, and no other minor piece."""
 
     def proved(self, scene: Scene) -> bool:
-        """It is so after the move, or once it was taken back, and was not before."""
+        """It is so after the move, or once it was taken back, and was not before.
+
+        Or the last rooks and queens go with it.
+        """
         back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
-        after = scene.boards[2 if back else 1]
-        return has_opposite_bishops(after) > has_opposite_bishops(scene.before)
+        after, before = scene.boards[2 if back else 1], scene.before
+        heavy = [board.rooks | board.queens for board in (before, after)]
+        had = has_opposite_bishops(before) and not (heavy[0] and not heavy[1])
+        return has_opposite_bishops(after) and not had
 
 
 def has_opposite_bishops(board: chess.Board) -> bool:

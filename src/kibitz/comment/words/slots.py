@@ -50,17 +50,22 @@ def claim_slots(claim: Claim, scene: Scene, language: Language = ENGLISH) -> dic
     return slots | (_spelled_feature(claim, language) if isinstance(claim, Feature) else {})
 
 
+OVER = 2_000  # centipawns from which a score says no more than that the game is won
+
+
 def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
     """Centipawns for White by the best move and by the one made.
 
-    Nothing where a mate is near, nor where a repetition may be all that there is to a level score.
+    Nothing where a mate is near or a game is over but for the moves, nor where a repetition may be
+    all that there is to a level score.
     """
     if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
         return ()
-    if not scene.has.score.amount:
+    amounts = scene.had.score.amount, scene.has.score.amount
+    if not scene.has.score.amount or max(map(abs, amounts)) >= OVER:
         return ()
     sign = 1 if scene.mover else -1
-    return sign * scene.had.score.amount, -sign * scene.has.score.amount
+    return sign * amounts[0], -sign * amounts[1]
 
 
 def claim_key(claim: Claim, scene: Scene) -> str:
