@@ -1,4 +1,4 @@
-"""What is said of kings: castling, kings in the centre, shelter, and their part in endings.
+"""What is said of kings and of endings: castling, shelter, opposition, races with passed pawns.
 
 patterns -> readers -> statements, as in `forms`, `readers` and `statements`.
 """
@@ -370,7 +370,7 @@ class CastledApart(Statement):
         return f"kings on {names_of(at.board.kings)}"
 
 
-def read_castled_apart(hit: Hit) -> Made:  # noqa: ARG001
+def read_castled_apart(_: Hit) -> Made:
     """That the kings have castled on opposite sides."""
     yield CastledApart(), True
 
