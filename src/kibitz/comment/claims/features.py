@@ -357,18 +357,16 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
 def bars_castling(scene: Scene) -> Iterator[Feature]:
     """A square that a king would have castled over is attacked, with queens on the board."""
     theirs, board = passed(scene.before), scene.after
-    if theirs is None or board.is_check() or (phase(board) == "opening" and not board.queens):
+    if theirs is None or theirs.chess960 or scene.captured or board.is_check():
         return
     if is_unsafe(board, scene.landed) or any(not there.queens for there in scene.boards[1:5]):
         return
     for castling in theirs.generate_castling_moves():
-        goal = castling.to_square
-        if theirs.chess960:
-            continue
-        over = (castling.from_square + goal) // 2
-        hit = [square for square in (over, goal) if square in board.attacks(scene.landed)]
-        if hit and scene.captured is None:
-            yield Feature(bars_castling, scene.mover, (scene.piece,), hit[0])
+        over = (castling.from_square + castling.to_square) // 2
+        for square in (over, castling.to_square):
+            if square in board.attacks(scene.landed):
+                yield Feature(bars_castling, scene.mover, (scene.piece,), square)
+                break
 
 
 FINDERS: dict[Finder, Weights] = {
