@@ -76,7 +76,6 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         chosen = (plain_threats(scene)[:1] or chosen) if tone >= Tone.KEEN else []
     if tone is Tone.ASKED and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = [*reasons(scene, level, 1, [*consequences(scene)]), *chosen][:2]
-        chosen = chosen or _keeps(scene)
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
