@@ -203,7 +203,8 @@ def test_without_dates_nothing_says_how_long_a_suite_took(
 def test_levels_of_stockfish_are_a_ladder(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["strength", "random", "--games", "2", "--tc", "1+0.01", "--endings", "0", "--json"]
     for elo in (1350, 1600):
-        limited = f"UCI_LimitStrength=true,UCI_Elo={elo},name=level-{elo}"
+        # Time in hand: on a busy machine it has lost to random moves by its clock.
+        limited = f"UCI_LimitStrength=true,UCI_Elo={elo},Move Overhead=400,name=level-{elo}"
         command += ["--opponent", f"uci:{STOCKFISH},{limited}"]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
