@@ -4,7 +4,7 @@ import chess
 import pytest
 
 from kibitz.comment.claims.features import FINDERS, Finder
-from kibitz.comment.claims.ideas import desperado
+from kibitz.comment.claims.sacrifices import desperado
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, captured_by
 

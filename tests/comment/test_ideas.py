@@ -10,7 +10,9 @@ import pytest
 
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.ideas import IDEA_FINDERS
-from kibitz.comment.openings import TRAPS
+from kibitz.comment.claims.sacrifices import GIVING_FINDERS
+from kibitz.comment.facts import balance
+from kibitz.comment.openings import TRAPS, Trap, trap_at
 from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
 
@@ -37,12 +39,20 @@ def test_an_idea_is_proved_where_it_is(engine: Engine, idea: Idea) -> None:
 def test_every_idea_has_true_and_false_positions() -> None:
     for true in (True, False):
         named = {one.name for one in IDEAS if one.true is true}
-        assert named >= {find.__name__ for find in (*ENDING_FINDERS, *IDEA_FINDERS)}
+        assert named >= {
+            find.__name__ for find in (*ENDING_FINDERS, *IDEA_FINDERS, *GIVING_FINDERS)
+        }
     assert len(IDEAS) >= 100
 
 
-@pytest.mark.parametrize("name", TRAPS)
-def test_the_moves_of_a_trap_are_legal(name: str) -> None:
+@pytest.mark.parametrize(("name", "moves"), TRAPS)
+def test_a_trap_is_legal_and_ends_with_mate_or_more_material(name: str, moves: str) -> None:
     board = chess.Board()
-    for move in TRAPS[name].split():
-        board.push_san(move.rstrip("?"))
+    before, _, after = moves.partition("? ")
+    for move in before.split():
+        board.push_san(move)
+    hunter, end, walked = board.turn, board.copy(), board.copy()
+    walked.pop()
+    line = tuple(end.push_san(move) for move in after.split())
+    assert trap_at(board) == Trap(name, springs=False, line=line)
+    assert end.is_checkmate() or balance(end, hunter) > balance(walked, hunter)

@@ -153,7 +153,7 @@ def test_openings_have_german_names_or_none() -> None:
     )
     assert GERMAN.opening("King's Gambit Accepted") == "Angenommenes Königsgambit"
     assert GERMAN.opening("Hippopotamus Defense") == ""
-    assert all(map(GERMAN.opening, TRAPS))
+    assert all(GERMAN.opening(name) for name, _ in TRAPS)
     board = chess.Board()
     for name, german in (("Sicilian Defense", "Sizilianische"), ("Hippopotamus Defense", "")):
         scene = Scene(board, chess.Move.from_uci("e2e4"), ())

@@ -136,6 +136,8 @@ GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
 LEVEL = seen_by(lambda _board, _times: seen(0.0))
 NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
+STOPPED = "r2q1rk1/pppp1ppp/2n2n2/8/3PP3/2N2N2/PPP2PPP/R2Q1RK1 w - - 0 1"
+BREAKS = seen_by(lambda board, _: seen(-0.5 if board.turn else 0.5, "d7d5"))
 RA1 = seen_by(lambda _board, _times: seen(0.5, "c1a1"))
 RETAKES = seen_by(lambda _board, _times: seen(0.5, "f3e5"))
 TAKES = seen_by(lambda _board, _times: seen(0.5, "b5c7"))
@@ -328,6 +330,15 @@ CASES: list[Figures] = [
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=RETAKES),
         ],
     ),
+    # To pass would let a pawn be forked, or nothing gains; the rook does not stop it.
+    (
+        ideas.Forestalls(Step(chess.Move.from_uci("d7d5"), "1...d5"), stops=True),
+        replace(scene(STOPPED, "d5", seen(0.0, "d4d5")), analysis=BREAKS),
+        [
+            replace(scene(STOPPED, "d5", seen(0.0, "d4d5")), analysis=LEVEL),
+            replace(scene(STOPPED, "h3", seen(0.0, "h2h3")), analysis=BREAKS),
+        ],
+    ),
     # The search sees nothing; the pawn has moved.
     (
         ideas.Poisons(
@@ -354,7 +365,13 @@ CASES: list[Figures] = [
         [scene("5Q2/8/8/8/5r2/8/5K2/7k w - - 0 1", "Qxf4")],
     ),
     (
-        ideas.WalksInto("Elephant Trap", white=True),
+        grades.WalksInto(
+            "Elephant Trap",
+            True,
+            "6...Nxd5 7.Bxd8 Bb4+ 8.Qd2 Bxd2+ 9.Kxd2 Kxd8",
+            (chess.KNIGHT,),
+            (chess.PAWN,),
+        ),
         scene("r1bqkb1r/pppn1ppp/5n2/3p2B1/3P4/2N5/PP2PPPP/R2QKBNR w KQkq - 0 6", "Nxd5"),
         [
             scene("r1bqkb1r/pppn1ppp/5n2/3p2B1/3P4/2N1P3/PP3PPP/R2QKBNR w KQkq - 0 6", "Nxd5"),
@@ -362,7 +379,7 @@ CASES: list[Figures] = [
         ],
     ),
     (
-        ideas.Springs("Fool's Mate"),
+        grades.Springs("Fool's Mate"),
         scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2", "Qh4#"),
         [scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P1P/PPPPP3/RNBQKBNR b KQkq - 0 2", "Qh4#")],
     ),
@@ -984,7 +1001,7 @@ CASES: list[Figures] = [
         [scene("6k1/5p1p/8/8/3Q4/8/8/R5K1 w - - 0 1", "Ra8#"), scene(BACK_RANK, "Ra7")],
     ),
     (
-        GivesUp(unit("Qb8"), (5,), (), "mate", 1),
+        GivesUp(unit("Qb8"), (5,), (), "mate", 1, line="16...Nxb8 17.Rd8#"),
         scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(-1.0, "d7b8", mate=-1)),
         [scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(0.9, "d7b8"))],
     ),

@@ -6,6 +6,7 @@ import pytest
 from kibitz.comment.analysis import Analysis
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.faults import Turns
+from kibitz.comment.claims.grades import BOLD
 from kibitz.comment.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
 from kibitz.comment.facts import UNSEARCHED, Scene
 from kibitz.comment.judge import Evaluation
@@ -261,7 +262,10 @@ FOLLOWS = "Kh7 Qxc4 Rxf3 Rh5+ gxh5 Qe4+ Kh8 Qxf3 Qxf3 gxf3 Bf6"
 
 
 def test_what_a_check_wins_back_is_not_sacrificed() -> None:
-    assert sacrifice(scene(CHECKED, f"Bxc4+ Nxc4 Qd5+ {FOLLOWS}")) is None
+    offer = sacrifice(scene(CHECKED, f"Bxc4+ Nxc4 Qd5+ {FOLLOWS}"))
+    assert offer is not None
+    assert offer.aim == "checks"
+    assert offer.aim not in BOLD
     kept = "Bxc4+ Nxc4 Qd5+ Kh7 Ra7 Ne3 Qe4 Rf5 Qe7 Rf7"
     assert sacrifice(scene(CHECKED, kept)) is not None
 

@@ -87,7 +87,7 @@ def test_faults_hold_and_their_parts_are_proved() -> None:
     comment = comment_on(scene)
     verdict = verified(comment.text, scene, comment)
     assert verdict.holds, (comment.text, verdict)
-    assert spelled(scene, comment).startswith("Black 3...Nf6??: AllowsMate")
+    assert spelled(scene, comment).startswith("Black 3...Nf6??: WalksInto trap=Scholar's Mate")
     for text in ("This allows 4.Qxf7#.", "3...Qe7 was better.", "It runs into Qxf7#."):
         assert verified(text, scene, comment).holds, text
     for text in (

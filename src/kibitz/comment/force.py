@@ -119,6 +119,17 @@ def mates_at_once(board: chess.Board) -> chess.Move | None:
     )
 
 
+def mating_move(board: chess.Board, moves: int) -> chess.Move | None:
+    """A move that mates within so many moves, this one counted; those that give check first."""
+    if moves == 1:
+        return mates_at_once(board)
+    for move in sorted(board.legal_moves, key=board.gives_check, reverse=True):
+        after = _played(board, move)
+        if not after.is_game_over() and longest_defence(after, moves - 1) is not None:
+            return move
+    return None
+
+
 def _played(board: chess.Board, move: chess.Move) -> chess.Board:
     after = board.copy(stack=False)
     after.push(move)

@@ -98,35 +98,91 @@ def _listed() -> tuple[dict[str, Opening], frozenset[str]]:
 # --- traps ----------------------------------------------------------------------------------------
 
 
-# By name the moves up to the one that springs them; the one that walks into them has a mark.
-TRAPS = {
-    "Fool's Mate": "f3 e5 g4 Qh4#",
-    "Scholar's Mate": "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#",
-    "Légal Trap": "e4 e5 Nf3 d6 Bc4 Bg4 Nc3 g6? Nxe5",
-    "Blackburne Shilling Trap": "e4 e5 Nf3 Nc6 Bc4 Nd4 Nxe5? Qg5",
-    "Noah's Ark Trap": "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 d6 d4 b5 Bb3 Nxd4 Nxd4 exd4 Qxd4? c5 Qd5 Be6 Qc6+"
-    " Bd7 Qd5 c4",
-    "Mortimer Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 d3 Ne7 Nxe5? c6",
-    "Fishing Pole Trap": "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O Ng4 h3 h5 hxg4? hxg4 Ne1 Qh4",
-    "Stafford Gambit trap": "e4 e5 Nf3 Nf6 Nxe5 Nc6 Nxc6 dxc6 d3 Bc5 Bg5? Nxe4",
-    "Elephant Trap": "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 cxd5 exd5 Nxd5? Nxd5",
-    "Lasker Trap": "d4 d5 c4 e5 dxe5 d4 e3 Bb4+ Bd2 dxe3 Bxb4? exf2+ Ke2 fxg1=N+",
-    "Rubinstein Trap": "d4 d5 Nf3 Nf6 c4 e6 Bg5 Nbd7 e3 Be7 Nc3 O-O Rc1 Re8 Qc2 a6 cxd5 exd5 Bd3"
-    " c6 O-O Ne4 Bf4 f5? Nxd5",
-    "Kieninger Trap": "d4 Nf6 c4 e5 dxe5 Ng4 Bf4 Nc6 Nf3 Bb4+ Nbd2 Qe7 a3 Ngxe5 axb4? Nd3#",
-    "Englund Gambit trap": "d4 e5 dxe5 Nc6 Nf3 Qe7 Bf4 Qb4+ Bd2 Qxb2 Bc3? Bb4",
-    "Monticelli Trap": "d4 Nf6 c4 e6 Nf3 Bb4+ Bd2 Bxd2+ Qxd2 b6 g3 Bb7 Bg2 O-O Nc3 Ne4 Qc2 Nxc3?"
-    " Ng5",
-    "Siberian Trap": "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3? Nd4",
-    "Magnus Smith Trap": "e4 c5 Nf3 d6 d4 cxd4 Nxd4 Nf6 Nc3 Nc6 Bc4 g6 Nxc6 bxc6 e5",
-}
+# Names, and the moves of a trap, to mate or until the last capture; the one that walks into it has
+# a mark.
+TRAPS: tuple[tuple[str, str], ...] = (
+    ("Fool's Mate", "f3 e5 g4? Qh4#"),
+    ("Scholar's Mate", "e4 e5 Qh5 Nc6 Bc4 Nf6? Qxf7#"),
+    ("From's Gambit mate", "f4 e5 fxe5 d6 exd6 Bxd6 Nc3? Qh4+ g3 Bxg3+ hxg3 Qxg3#"),
+    ("Greco Trap", "e4 b6 d4 Bb7 Bd3 f5? exf5 Bxg2 Qh5+ g6 fxg6 Nf6 gxh7+ Nxh5 Bg6#"),
+    ("Légal Trap", "e4 e5 Nf3 d6 Bc4 Bg4 Nc3 g6? Nxe5 Bxd1 Bxf7+ Ke7 Nd5#"),
+    ("Légal Trap", "e4 e5 Nf3 Nc6 Bc4 d6 Nc3 Bg4 h3 Bh5? Nxe5 Bxd1 Bxf7+ Ke7 Nd5#"),
+    ("Blackburne Shilling Trap", "e4 e5 Nf3 Nc6 Bc4 Nd4 Nxe5? Qg5 Nxf7 Qxg2 Rf1 Qxe4+ Be2 Nf3#"),
+    ("Damiano Defense trap", "e4 e5 Nf3 f6 Nxe5 fxe5? Qh5+ g6 Qxe5+ Qe7 Qxh8"),
+    ("Hanham Trap", "e4 e5 Nf3 d6 d4 Nd7 Bc4 Be7 dxe5 dxe5? Qd5 Nh6 Bxh6"),
+    (
+        "Noah's Ark Trap",
+        "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 d6 d4 b5 Bb3 Nxd4 Nxd4 exd4 Qxd4? c5 Qd5 Be6 Qc6+ Bd7 Qd5"
+        " c4 O-O cxb3 axb3",
+    ),
+    ("Mortimer Trap", "e4 e5 Nf3 Nc6 Bb5 Nf6 d3 Ne7 Nxe5? c6 Bc4 Qa5+ Nc3 Qxe5"),
+    ("Fishing Pole Trap", "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O Ng4 h3 h5 hxg4? hxg4 Ne1 Qh4 f4 g3 Nf3 Qh1#"),
+    (
+        "Tarrasch Trap",
+        "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O Nxe4 d4 b5 Bb3 d5 dxe5 Be6 c3 Be7 Re1 O-O Nd4 Qd7?"
+        " Nxe6 fxe6 Rxe4",
+    ),
+    ("Damiano Variation trap", "e4 e5 Nf3 Nf6 Nxe5 Nxe4 Qe2 Nf6? Nc6+ Qe7 Nxe7 Bxe7"),
+    (
+        "Stafford Gambit trap",
+        "e4 e5 Nf3 Nf6 Nxe5 Nc6 Nxc6 dxc6 d3 Bc5 Bg5? Nxe4 Bxd8 Bxf2+ Ke2 Bg4#",
+    ),
+    (
+        "Marshall Trap",
+        "e4 e5 Nf3 Nf6 Nxe5 d6 Nf3 Nxe4 d4 d5 Bd3 Bd6 O-O O-O c4 Bg4 cxd5 f5 Re1? Bxh2+ Kxh2"
+        " Nxf2 Qe2 Nxd3 Qxd3 Bxf3 Qxf3 Qh4+ Kg1 Qxe1+",
+    ),
+    (
+        "Elephant Trap",
+        "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 cxd5 exd5 Nxd5? Nxd5 Bxd8 Bb4+ Qd2 Bxd2+ Kxd2 Kxd8",
+    ),
+    (
+        "Cambridge Springs trap",
+        "d4 d5 c4 e6 Nc3 Nf6 Bg5 Nbd7 e3 c6 Nf3 Qa5 Nd2 Bb4 Qc2 O-O Bd3? dxc4 Bxf6 cxd3 Qxd3 Nxf6",
+    ),
+    (
+        "Lasker Trap",
+        "d4 d5 c4 e5 dxe5 d4 e3 Bb4+ Bd2 dxe3 Bxb4? exf2+ Ke2 fxg1=N+ Rxg1 Bg4+ Kf2 Qxd1",
+    ),
+    (
+        "Rubinstein Trap",
+        "d4 d5 Nf3 Nf6 c4 e6 Bg5 Nbd7 e3 Be7 Nc3 O-O Rc1 Re8 Qc2 a6 cxd5 exd5 Bd3 c6 O-O Ne4"
+        " Bf4 f5? Nxd5 cxd5 Bc7 Qxc7 Qxc7",
+    ),
+    ("Halosar Trap", "d4 d5 e4 dxe4 Nc3 Nf6 f3 exf3 Qxf3 Qxd4 Be3 Qb4 O-O-O Bg4? Nb5 Bxf3 Nxc7#"),
+    ("Kieninger Trap", "d4 Nf6 c4 e5 dxe5 Ng4 Bf4 Nc6 Nf3 Bb4+ Nbd2 Qe7 a3 Ngxe5 axb4? Nd3#"),
+    ("Englund Gambit trap", "d4 e5 dxe5 Nc6 Nf3 Qe7 Bf4 Qb4+ Bd2 Qxb2 Bc3? Bb4 Qd2 Bxc3 Qxc3 Qc1#"),
+    (
+        "Monticelli Trap",
+        "d4 Nf6 c4 e6 Nf3 Bb4+ Bd2 Bxd2+ Qxd2 b6 g3 Bb7 Bg2 O-O Nc3 Ne4 Qc2 Nxc3? Ng5 Ne4"
+        " Bxe4 Bxe4 Qxe4 Qxg5 Qxa8",
+    ),
+    ("trap of the Trompowsky Attack", "d4 Nf6 Bg5 c6 e3? Qa5+ Nc3 Qxg5"),
+    ("trap of the Queen's Gambit Accepted", "d4 d5 c4 dxc4 e3 b5 a4 c6? axb5 cxb5 Qf3 Nc6 Qxc6+"),
+    (
+        "Milner-Barry trap",
+        "e4 e6 d4 d5 e5 c5 c3 Nc6 Nf3 Qb6 Bd3 cxd4 cxd4 Nxd4? Nxd4 Qxd4 Bb5+ Kd8 Qxd4",
+    ),
+    ("smothered mate of the Caro-Kann", "e4 c6 d4 d5 Nc3 dxe4 Nxe4 Nd7 Qe2 Ngf6? Nd6#"),
+    (
+        "Siberian Trap",
+        "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3? Nd4 Nxd4 Qh2#",
+    ),
+    (
+        "Magnus Smith Trap",
+        "e4 c5 Nf3 d6 d4 cxd4 Nxd4 Nf6 Nc3 Nc6 Bc4 g6 Nxc6 bxc6 e5 dxe5? Bxf7+ Kxf7 Qxd8",
+    ),
+    ("queen check of the Sicilian", "e4 c5 Nf3 d6 c3 Nf6 Be2 Nxe4? Qa4+ Nc6 Qxe4"),
+    ("queen trap of the Scandinavian", "e4 d5 exd5 Qxd5 Nc3 Qc6? Bb5 Qxb5 Nxb5"),
+)
 
 
 class Trap(NamedTuple):
-    """A named trap, and whether a move springs it or walks into it."""
+    """A named trap, whether a move springs it or walks into it, and how it goes on."""
 
     name: str
     springs: bool
+    line: tuple[chess.Move, ...]
 
 
 def trap_at(board: chess.Board) -> Trap | None:
@@ -138,12 +194,12 @@ def trap_at(board: chess.Board) -> Trap | None:
 def _traps() -> dict[str, Trap]:
     """The traps by position: from the move that walks into one all moves of the other side."""
     traps = {}
-    for name, moves in TRAPS.items():
-        board, walked = chess.Board(), -1
-        for ply, move in enumerate(moves.split()):
-            board.push_san(move.rstrip("?"))
-            walked = ply if move.endswith("?") else walked
-            springs = 0 <= walked < ply and (ply - walked) % 2 == 1
-            if ply == walked or springs or ply == len(moves.split()) - 1:
-                traps[board.epd()] = Trap(name, springs=ply != walked)
+    for name, text in TRAPS:
+        board, texts = chess.Board(), text.split()
+        moves = [board.push_san(move.rstrip("?")) for move in texts]
+        walked = next(ply for ply, move in enumerate(texts) if move.endswith("?"))
+        for ply in range(len(moves) - 1, walked - 1, -1):
+            if ply == walked or (ply - walked) % 2:
+                traps[board.epd()] = Trap(name, ply != walked, tuple(moves[ply + 1 :]))
+            board.pop()
     return traps

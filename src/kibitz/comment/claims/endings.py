@@ -15,7 +15,7 @@ from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed, stands, step
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.outcomes import LineEnd
-from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.claims.positional import is_pawn_ending, taken_back
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -28,11 +28,12 @@ from kibitz.comment.facts import (
     unit,
     units,
 )
-from kibitz.comment.judge import BETTER, WON
+from kibitz.comment.judge import BETTER, WON, standing
 
 BEHIND = 2  # pawns' worth from which a stalemate saves something
 FEW = 12  # legal moves of a side that may be in zugzwang
 LEVEL = 0.06  # of winning chances
+CLEARLY_BETTER = 0.32  # well above BETTER
 BRIDGE = 3  # the rank, from 0, where the rook goes in the Lucena position
 FAR = 3  # files between an outside passed pawn and the others
 NEAR = 2  # squares between a king and the one before the pawn that it is to help
@@ -221,19 +222,79 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
     return None
 
 
+def diverts(scene: Scene) -> Iterator[Feature]:
+    """The king has to go for an outside passed pawn, and ours takes a pawn meanwhile, and wins."""
+    white, pawn = scene.mover, _outside(scene.after, scene.mover)
+    theirs, look = scene.after.king(not white), scene.analysis.deeper(scene.after, LAST_LOOK)
+    if pawn is None or theirs is None or look is None or max(look.value, -_won(scene)) > -WON:
+        return
+    far = chess.square_distance(theirs, pawn.square)
+    boards = scene.course_boards
+    for board, move in zip(boards[2::2], scene.course[2::2], strict=False):
+        king = board.king(not white)
+        took = captured_by(board, move)
+        if move.from_square == board.king(white) and took is not None and king is not None:
+            runner = next(iter(_passers(board, white, pawn.square & 7)), None)
+            if runner is not None and chess.square_distance(king, runner) < far:
+                yield Feature(diverts, white, (pawn, took))
+            return
+
+
+def _won(scene: Scene) -> float:
+    """The mover's value, as far as it is known."""
+    return -1.0 if scene.value is None else scene.value
+
+
+def _passers(board: chess.Board, white: bool, file: int) -> Iterator[int]:
+    """Squares of a side's passed pawns on a file."""
+    for square in chess.scan_forward(board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]):
+        if is_passed(board, square, white):
+            yield square
+
+
+def keeps_opposition(scene: Scene) -> Iterator[Feature]:
+    """The only good king's move, after which it can face the other king wherever that steps up."""
+    board, white, king = scene.after, scene.mover, scene.landed
+    other, had = board.king(not white), scene.had
+    if not is_pawn_ending(board) or scene.piece.kind != chess.KING or other is None:
+        return
+    if had is None or had.other is None or had.value - had.other.value < BETTER:
+        return
+    far = chess.square_distance(other, king)
+    answers = {}
+    for step_up in board.generate_legal_moves(from_mask=chess.BB_SQUARES[other]):
+        if chess.square_distance(step_up.to_square, king) < far:
+            answers[step_up] = next(_facing(played(board, step_up), king), None)
+    first = scene.reply if scene.reply in answers else next(iter(answers), None)
+    if first is not None and all(square is not None for square in answers.values()):
+        told = step(board, first)
+        yield Feature(keeps_opposition, white, square=answers[first], step=told)
+
+
+def _facing(board: chess.Board, king: int) -> Iterator[int]:
+    """Squares on which a king would face the other one, with one square between."""
+    other = board.king(not board.turn)
+    for move in board.generate_legal_moves(from_mask=chess.BB_SQUARES[king]):
+        to = move.to_square
+        lined = other is not None and (to & 7 == other & 7 or to >> 3 == other >> 3)
+        if other is not None and lined and chess.square_distance(to, other) == 2:
+            yield to
+
+
 def simplifies(scene: Scene) -> Iterator[Feature]:
-    """The last pieces are traded, not by a move that takes back, and the pawn ending is won."""
+    """The last pieces are traded, not by a move that takes back, for a won or better pawn ending.
+
+    `counts` are 2 for a won one, 1 for a better one.
+    """
     if scene.captured is None or scene.takes_back:
         return
-    end = scene.boards[min(2, len(scene.boards) - 1)]
-    trades = scene.reply is not None and scene.reply.to_square == scene.landed
-    if not (trades and is_pawn_ending(end)) or is_pawn_ending(scene.after):
-        return
-    if scene.value is None or scene.value < WON:
+    end = taken_back(scene)
+    if not is_pawn_ending(end) or is_pawn_ending(scene.after) or scene.value is None:
         return
     look = scene.analysis.deeper(scene.after, LAST_LOOK)
-    if look is not None and look.value <= -WON:
-        yield Feature(simplifies, scene.mover)
+    stands_at = min(scene.value, -look.value) if look is not None else 0.0
+    if stands_at >= CLEARLY_BETTER:
+        yield Feature(simplifies, scene.mover, counts=(standing(stands_at),))
 
 
 # --- positions that have a name -------------------------------------------------------------------
@@ -418,6 +479,8 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     enters_square: Weights(0.8, 0.75, 0.7, once=True, like="king_to_centre Parries"),
     breakthrough: Weights(0.87, 0.9, 0.9, like="GivesUp PassedPawn strikes OnlyGood"),
     outside_passed: Weights(0.6, 0.66, 0.66, like="PassedPawn"),
+    diverts: Weights(0.68, 0.72, 0.7, like="outside_passed PassedPawnAdvances"),
+    keeps_opposition: Weights(0.7, 0.72, 0.72, like="OnlyMove OnlyGood king_to_centre"),
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
     escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),
     philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),

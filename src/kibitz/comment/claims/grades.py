@@ -1,5 +1,7 @@
 """Claims about how good a move is, beside its cost: `!!`, `!`, `!?`, book, forced, miss.
 
+And about traps of the opening that have a name.
+
 Their definitions are those of docs/commentary.md; their symbols are in comment/judge.py.
 """
 
@@ -12,10 +14,10 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Weights
+from kibitz.comment.claims.claim import Claim, Weights, gone, is_plain, listed
 from kibitz.comment.claims.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
-from kibitz.comment.facts import Scene, is_passed
+from kibitz.comment.facts import Scene, is_passed, played
 from kibitz.comment.judge import (
     BAD,
     BETTER,
@@ -29,7 +31,7 @@ from kibitz.comment.judge import (
     standing,
     stands_clear,
 )
-from kibitz.comment.openings import is_book
+from kibitz.comment.openings import is_book, trap_at
 
 BOLD: tuple[Aim, ...] = ("mate", "interest", "castling", "king", "winning", "better", "mated")
 FEW = 5  # legal moves of a side in check up to which the right one is obvious
@@ -176,4 +178,61 @@ def _is_obvious(scene: Scene) -> bool:
     return mover != chess.KING and force.loss_on(before, move.from_square) >= force.LEAST
 
 
-WEIGHTS: dict[type[Claim], Weights] = {OnlyGood: Weights(0.4, 0.55, 0.55)}
+# --- traps of the opening -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Springs(Claim):
+    """A move springs a trap of the opening that has a name."""
+
+    trap: str
+    line: str = ""  # how the trap goes on
+    won: tuple[int, ...] = ()  # kinds of pieces that it wins, where it does not mate
+    lost: tuple[int, ...] = ()
+
+    def proved(self, scene: Scene) -> bool:
+        """The position after it is one of the trap, and the other side has walked into it."""
+        return self in springs(scene)
+
+
+@dataclass(frozen=True)
+class WalksInto(Claim):
+    """A side walks into a trap of the opening that has a name."""
+
+    trap: str
+    white: bool
+    line: str = ""  # how the trap is sprung
+    won: tuple[int, ...] = ()  # kinds of pieces that it wins, where it does not mate
+    lost: tuple[int, ...] = ()
+
+    def proved(self, scene: Scene) -> bool:
+        """The position after its move is that of the trap before it is sprung."""
+        return self in springs(scene)
+
+
+def springs(scene: Scene) -> list[Springs | WalksInto]:
+    """The trap that a move springs or walks into, if it has a name."""
+    trap = trap_at(scene.after)
+    if trap is None:
+        return []
+    end = played(scene.after, *trap.line)
+    many = len(trap.line) > 1  # a mate at once says all
+    line = scene.after.variation_san(trap.line).replace(". ", ".") if many else ""
+    hunter = scene.mover if trap.springs else not scene.mover
+    theirs, own = (gone(scene.before, end, side) for side in (not hunter, hunter))
+    won: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    if theirs is not None and own is not None and line and not end.is_checkmate():
+        won, lost = listed(theirs - own), listed(own - theirs)
+    if not is_plain(won, lost):
+        won, lost = (), ()
+    if trap.springs:
+        return [Springs(trap.name, line, won, lost)]
+    return [WalksInto(trap.name, scene.mover, line, won, lost)]
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    OnlyGood: Weights(0.4, 0.55, 0.55),
+    Springs: Weights(0.98, 0.98, 0.98),
+    WalksInto: Weights(0.98, 0.98, 0.98, drawback=True),
+}

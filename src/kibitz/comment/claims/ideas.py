@@ -1,4 +1,4 @@
-"""Ideas beyond the plain motifs: quiet moves that win, moves that fail, plans, traps by name.
+"""Ideas beyond the plain motifs: quiet moves that win, moves that fail, plans.
 
 See `features`; what depends on a search is asked of the analysis.
 """
@@ -44,10 +44,12 @@ from kibitz.comment.facts import (
     units,
 )
 from kibitz.comment.judge import BETTER, DECIDED
-from kibitz.comment.openings import Trap, trap_at
 
 BEHIND = 2  # pawns' worth from which a draw is a rescue
 FAR_MORE = 5  # pawns' worth: a queen for a piece
+SHUT_IN = 4  # pawns on a bishop's colour that make it a bad one
+GAINS_MUCH = 0.2  # winning chances by which a move that is stopped would have gained
+SPARE = 0.05  # the same by which the game may stand worse after it all the same
 COSTS = 0.25  # winning chances that a natural move loses
 PIECE = 300  # centipawns that a quiet move wins
 
@@ -99,29 +101,6 @@ def _loses(board: chess.Board, move: chess.Move) -> bool:
     took = captured_by(board, move)
     least = LEAST_THREAT + (CENTIPAWNS.get(took.kind, 0) if took else 0)
     return force.loss_on(played(board, move), move.to_square) >= least
-
-
-def desperado(scene: Scene) -> Iterator[Feature]:
-    """A piece that is lost, whatever is done, takes something first, and as much as it can."""
-    before, square, captured = scene.before, scene.move.from_square, scene.captured
-    if captured is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
-        return
-    if force.loss_on(before, square) < LEAST_THREAT or captured.worth >= scene.piece.worth:
-        return
-    if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
-        return
-    took = captured_by(scene.course_boards[2], scene.course[2]) if len(scene.course) > 2 else None
-    if took is not None and took.worth >= scene.piece.worth:
-        return  # which is a trade
-    own = chess.BB_SQUARES[square]
-    for move in before.generate_legal_moves(from_mask=~own):  # that may guard it
-        if force.loss_on(played(before, move), square) < LEAST_THREAT:
-            return
-    for move in before.generate_legal_moves(from_mask=own):
-        took, cost = captured_by(before, move), force.loss_on(played(before, move), move.to_square)
-        if cost < LEAST_THREAT or (took is not None and took.worth > captured.worth):
-            return
-    yield Feature(desperado, scene.mover, (scene.piece, captured))
 
 
 def windmill(scene: Scene) -> Iterator[Feature]:
@@ -381,7 +360,11 @@ def minority_attack(scene: Scene) -> Iterator[Feature]:
 
 
 def good_knight(scene: Scene) -> Iterator[Feature]:
-    """A trade leaves a knight against a bishop that three own pawns on its colour shut in."""
+    """A trade leaves a knight against a bishop that own pawns on its colour shut in.
+
+    Three of them are blocked by pawns; or four are there, with both in the centre, and one of
+    these is blocked.
+    """
     new = scene.captured is not None and not _good_knight(scene.before, scene.mover)
     ends = scene.boards[2:4]  # once it was taken back
     if new and ends and all(_good_knight(board, scene.mover) for board in ends):
@@ -391,7 +374,14 @@ def good_knight(scene: Scene) -> Iterator[Feature]:
 
 def _good_knight(board: chess.Board, white: bool) -> bool:
     minors = [[len(board.pieces(kind, side)) for kind in MINOR] for side in (white, not white)]
-    return minors == [[1, 0], [0, 1]] and fixed_pawns(board, not white)[0] is not None
+    if minors != [[1, 0], [0, 1]]:
+        return False
+    bad, fixed = fixed_pawns(board, not white)
+    light = bool(board.bishops & chess.BB_LIGHT_SQUARES)
+    shade = chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES
+    pawns = board.pieces_mask(chess.PAWN, not white) & shade
+    shut = pawns.bit_count() >= SHUT_IN and pawns & chess.BB_FILE_D and pawns & chess.BB_FILE_E
+    return bad is not None or bool(shut and any(square & 7 in (3, 4) for square in fixed))
 
 
 def weak_squares(scene: Scene) -> Iterator[Feature]:
@@ -442,44 +432,46 @@ def opens_centre(scene: Scene) -> Iterator[Feature]:
 CENTRE_KINGS = {True: (chess.D8, chess.E8), False: (chess.D1, chess.E1)}  # of the other side
 
 
-# --- traps of the opening -------------------------------------------------------------------------
+# --- what is stopped ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Springs(Claim):
-    """A move springs a trap of the opening that has a name."""
+class Forestalls(Claim):
+    """What the other side would have done next, by which it gains no more."""
 
-    trap: str
-
-    def proved(self, scene: Scene) -> bool:
-        """The position after it is one of the trap, and the other side has walked into it."""
-        return trap_at(scene.after) == Trap(self.trap, springs=True)
-
-
-@dataclass(frozen=True)
-class WalksInto(Claim):
-    """A side walks into a trap of the opening that has a name."""
-
-    trap: str
-    white: bool
+    step: Step
+    stops: bool  # for it is not possible any more, or loses something
 
     def proved(self, scene: Scene) -> bool:
-        """The position after its move is that of the trap before it is sprung."""
-        walks = trap_at(scene.after) == Trap(self.trap, springs=False)
-        return walks and self.white == scene.mover
+        """Long looks see it gain if the mover passes, and not after the move."""
+        return self in forestalled(scene)
 
 
-def springs(scene: Scene) -> list[Springs | WalksInto]:
-    """The trap that a move springs or walks into, if it has a name."""
-    trap = trap_at(scene.after)
-    if trap is None:
+def forestalled(scene: Scene) -> list[Forestalls]:
+    """The quiet move that would have been strong, had the mover passed, and is so no more."""
+    board, had = passed(scene.before), scene.had
+    if board is None or had is None or had.mate is not None:
         return []
-    return [Springs(trap.name) if trap.springs else WalksInto(trap.name, scene.mover)]
+    if scene.captured is not None or scene.after.is_check():
+        return []
+    look = scene.analysis.deeper(board, LAST_LOOK)
+    if look is None or not look.line or look.mate is not None:
+        return []
+    idea, stood = look.line[0], max(had.value, -DECIDED)
+    if look.value + stood < GAINS_MUCH or board.is_capture(idea) or board.gives_check(idea):
+        return []
+    told = Step(idea, step(board, idea).text)
+    if idea not in scene.after.legal_moves:
+        return [Forestalls(told, stops=True)]
+    after = played(scene.after, idea)
+    then = scene.analysis.deeper(after, LAST_LOOK)
+    if then is None or then.value < had.value - SPARE:
+        return []
+    return [Forestalls(told, stops=(force.gain(after) or 0) >= force.LEAST)]
 
 
 IDEA_FINDERS: dict[Finder, Weights] = {
     dominates: Weights(0.6, 0.66, 0.66, sharp=True, like="Traps"),
-    desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
     windmill: Weights(0.9, 0.92, 0.92, sharp=True, like="Discovers DoubleCheck Wins Nets"),
     quiet_killer: Weights(0.96, 0.96, 0.95, sharp=True, like="OnlyGood OnlyMove Wins Nets"),
     quiet_only: Weights(0.4, 0.5, 0.52, sharp=True, reason=False, like="quiet_killer"),
@@ -494,6 +486,5 @@ IDEA_FINDERS: dict[Finder, Weights] = {
 IDEAS: dict[type[Claim], Weights] = {
     Fails: Weights(0.6, 0.7, 0.7),
     Poisons: Weights(0.6, 0.7, 0.68),
-    Springs: Weights(0.98, 0.98, 0.98),
-    WalksInto: Weights(0.98, 0.98, 0.98, drawback=True),
+    Forestalls: Weights(0.5, 0.55, 0.55),
 }

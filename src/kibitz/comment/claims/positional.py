@@ -237,8 +237,8 @@ class QueensLeave(Claim):
     """The last queens leave the board."""
 
     def proved(self, scene: Scene) -> bool:
-        """The mover's queen had gone before, or goes with this exchange."""
-        return bool(scene.before.queens) and not scene.after.queens
+        """They go with the move, or once it was taken back."""
+        return bool(scene.before.queens) and not taken_back(scene).queens
 
 
 @dataclass(frozen=True)
@@ -246,9 +246,15 @@ class PawnEnding(Claim):
     """Only kings and pawns are left."""
 
     def proved(self, scene: Scene) -> bool:
-        """The last piece goes with the move."""
-        new = is_pawn_ending(scene.after) and not is_pawn_ending(scene.before)
-        return bool(scene.after.pawns) and new
+        """The last piece goes with the move, or once it was taken back."""
+        end = taken_back(scene)
+        return is_pawn_ending(end) and not is_pawn_ending(scene.before)
+
+
+def taken_back(scene: Scene) -> chess.Board:
+    """The position after a move, or once it was taken back if that is expected."""
+    back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
+    return scene.boards[2 if back else 1]
 
 
 def is_pawn_ending(board: chess.Board) -> bool:
@@ -265,8 +271,7 @@ class OppositeBishops(Claim):
 
         Or the last rooks and queens go with it.
         """
-        back = scene.captured and scene.reply and scene.reply.to_square == scene.landed
-        after, before = scene.boards[2 if back else 1], scene.before
+        after, before = taken_back(scene), scene.before
         heavy = [board.rooks | board.queens for board in (before, after)]
         had = has_opposite_bishops(before) and not (heavy[0] and not heavy[1])
         return has_opposite_bishops(after) and not had
@@ -320,6 +325,7 @@ def lasts(claim: Claim, scene: Scene) -> bool:
             case PassedPawn(pawn):
                 so = stands(board, pawn) and is_passed(board, pawn.square, pawn.white)
             case IsolatedPawn(pawn):
+                pawn = _advanced(scene, pawn)
                 so = stands(board, pawn) and is_isolated(board, pawn.square, pawn.white)
             case DoubledPawns(white, file):
                 so = file in doubled_files(board, white)
@@ -336,6 +342,14 @@ def lasts(claim: Claim, scene: Scene) -> bool:
         if not so:
             return False
     return True
+
+
+def _advanced(scene: Scene, pawn: Unit) -> Unit:
+    """A pawn where it stands after the reply, which may advance it."""
+    reply = scene.reply
+    if reply is None or reply.from_square != pawn.square or reply.promotion:
+        return pawn
+    return pawn if scene.after.is_capture(reply) else pawn._replace(square=reply.to_square)
 
 
 def _candidates(scene: Scene) -> Iterator[Claim]:

@@ -8,6 +8,7 @@ more, the other king, the standing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -16,6 +17,9 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, Weights, gone, listed, stands, step
+from kibitz.comment.claims.features import Feature, Finder
+from kibitz.comment.claims.merits import LEAST_THREAT
+from kibitz.comment.claims.tactical import mate_pattern
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, captured_by, phase, played
 from kibitz.comment.judge import BETTER, LIMITS, Evaluation, standing, stands_clear
 
@@ -26,6 +30,7 @@ Aim: TypeAlias = Literal[
     "back",
     "castling",
     "king",
+    "checks",  # each right after the other, win it back
     "winning",
     "better",
     "level",
@@ -36,6 +41,7 @@ Aim: TypeAlias = Literal[
 AT_ONCE = 4  # plies within which what comes back was never given
 SOON = 6  # plies within which a king loses its castling or its place
 BY = 9  # plies of a line from which on it is too far to say that something comes back
+SHOWN_OF_IT = 4  # positions of a line that is shown where nothing comes back in it
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 TOLERANCE = 0.05  # of winning chances by which it may be better to accept
@@ -57,7 +63,8 @@ class GivesUp(Claim):
     moves: int = 0  # to the mate
     later: Step | None = None  # the move of the line that has the material back
     square: int | None = None  # to which the king is driven
-    line: str = ""  # until that move, if it comes soon
+    line: str = ""  # until that move, if it comes soon, or until the mate that comes next
+    pattern: str = ""  # of that mate
 
     def proved(self, scene: Scene) -> bool:
         """The line and the values say so."""
@@ -132,8 +139,10 @@ def sacrifice(scene: Scene) -> GivesUp | None:
             piece = scene.piece  # to take it allows the mate, too
         taken = captured_by(scene.boards[2], scene.next) if scene.next is not None else None
         took += taken.worth if taken is not None and taken.square == scene.landed else 0
-        gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
-        return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
+        if not moves or piece is None or piece.worth - took < LEAST_GIVEN:
+            return None
+        line, pattern = _mated_at_once(scene.after, piece) if moves == 1 else ("", "")
+        return GivesUp(piece, (piece.kind,), (), "mate", moves, line=line, pattern=pattern)
     offer = _given_up(scene, piece)
     gain = force.gain(scene.before)
     if offer is None or gain is None or _was_lost(scene, offer.piece):
@@ -143,13 +152,25 @@ def sacrifice(scene: Scene) -> GivesUp | None:
     return offer
 
 
+def _mated_at_once(board: chess.Board, piece: Unit) -> tuple[str, str]:
+    """How a piece is taken and mate follows, as text, and the pattern of the mate."""
+    for take in board.generate_legal_moves(to_mask=chess.BB_SQUARES[piece.square]):
+        then = played(board, take)
+        if mate := force.mates_at_once(then):
+            moves = board.variation_san((take, mate)).replace(". ", ".")
+            return moves, mate_pattern(played(then, mate))
+    return "", ""
+
+
 def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
     """What the reply takes, or what another one might."""
     if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
         material = _given(scene)
         if material is not None:
-            offer = _with_aim(scene, piece, *material)
-            return offer if offer.later or not _is_checked_back(scene) else None
+            offer, back = _with_aim(scene, piece, *material), _checked_back(scene)
+            if offer.later or back is None:
+                return offer
+            return GivesUp(piece, *material, "checks", line=scene.told(back))
     offers = (_offered(scene, take) for take in _takes(scene))
     return next((offer for offer in offers if offer is not None), None)
 
@@ -195,16 +216,17 @@ def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
 
 
 def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
-    """An offer that allows mate, whatever takes; the mate is named if one piece can take."""
+    """An offer that allows mate, whatever takes; how it begins is told if one piece can take."""
     longest, first = 0, None
     takes = chess.BB_SQUARES[offer.piece.square]
     for count, take in enumerate(scene.after.generate_legal_moves(to_mask=takes)):
         after = played(scene.after, take)
-        moves, mates = force.shortest_mate(after), force.mates_at_once(after)
+        moves = force.shortest_mate(after)
         if moves is None:
             return None
         longest = max(longest, moves)
-        first = step(after, mates) if mates and not count else None
+        mating = None if count else force.mating_move(after, moves)
+        first = step(after, mating) if mating else None
     if longest == 1 and first is None:
         return None
     return GivesUp(offer.piece, (offer.piece.kind,), (), "mated", longest, first)
@@ -248,7 +270,9 @@ def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
     material = _sizeable(scene.before, end, scene.mover)
     if material is None or balance(end, scene.mover) >= _least(scene):
         return None
-    return GivesUp(piece, *material, "offer" if declined else _standing(scene))
+    if declined:
+        return GivesUp(piece, *material, "offer")
+    return _left_with(scene, piece, *material)
 
 
 def _value(scene: Scene) -> float | None:
@@ -277,15 +301,15 @@ def _is_behind(scene: Scene) -> bool:
     return max(balance(board, scene.mover) for board in behind) < _least(scene)
 
 
-def _is_checked_back(scene: Scene) -> bool:
-    """Whether checks, each right after the other, win back what was given."""
+def _checked_back(scene: Scene) -> int | None:
+    """After how many positions of the line checks in a row have won back what was given."""
     boards, had = scene.boards, balance(scene.before, scene.mover)
-    for check, later in zip(boards[3::2], boards[5::2], strict=False):
-        if not check.is_check():
-            return False
-        if balance(later, scene.mover) >= had:
-            return True
-    return False
+    for number in range(3, len(boards) - 2, 2):
+        if not boards[number].is_check():
+            return None
+        if balance(boards[number + 2], scene.mover) >= had:
+            return number + 2
+    return None
 
 
 def _is_trade(scene: Scene) -> bool:
@@ -344,7 +368,13 @@ def _with_aim(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, 
     square = soon[-1].king(other)
     if square and _is_out(square, other) and not _is_out(scene.before.king(other), other):
         return GivesUp(piece, lost, won, "king", square=square)
-    return GivesUp(piece, lost, won, _standing(scene))
+    return _left_with(scene, piece, lost, won)
+
+
+def _left_with(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, ...]) -> GivesUp:
+    """A piece that does not come back in the line, and how the mover stands all the same."""
+    aim = _standing(scene)
+    return GivesUp(piece, lost, won, aim, line=scene.told(SHOWN_OF_IT) if aim else "")
 
 
 def _aim_of(scene: Scene) -> Aim:
@@ -397,4 +427,54 @@ def _is_out(square: int | None, white: bool) -> bool:
     return (square >> 3 if white else 7 - (square >> 3)) >= 2
 
 
+# --- with a name of their own ---------------------------------------------------------------------
+
+
+def desperado(scene: Scene) -> Iterator[Feature]:
+    """A piece that is lost, whatever is done, takes something first, and as much as it can."""
+    before, square, captured = scene.before, scene.move.from_square, scene.captured
+    if captured is None or scene.piece.kind in (chess.PAWN, chess.KING) or scene.move.promotion:
+        return
+    if force.loss_on(before, square) < LEAST_THREAT or captured.worth >= scene.piece.worth:
+        return
+    if force.loss_on(scene.after, scene.landed) < LEAST_THREAT:
+        return
+    took = captured_by(scene.course_boards[2], scene.course[2]) if len(scene.course) > 2 else None
+    if took is not None and took.worth >= scene.piece.worth:
+        return  # which is a trade
+    own = chess.BB_SQUARES[square]
+    for move in before.generate_legal_moves(from_mask=~own):  # that may guard it
+        if force.loss_on(played(before, move), square) < LEAST_THREAT:
+            return
+    for move in before.generate_legal_moves(from_mask=own):
+        took, cost = captured_by(before, move), force.loss_on(played(before, move), move.to_square)
+        if cost < LEAST_THREAT or (took is not None and took.worth > captured.worth):
+            return
+    yield Feature(desperado, scene.mover, (scene.piece, captured))
+
+
+def greek_gift(scene: Scene) -> Iterator[Feature]:
+    """A bishop takes the pawn beside a castled king, and if that takes it a knight comes to g5."""
+    white, corner = scene.mover, chess.H7 if scene.mover else chess.H2
+    home = chess.G8 if white else chess.G1
+    took, king = scene.captured, scene.before.king(not white)
+    if scene.piece.kind != chess.BISHOP or (scene.landed, king) != (corner, home):
+        return
+    if took is None or took.kind != chess.PAWN or scene.value is None or scene.value < BETTER:
+        return
+    knight, take = chess.G5 if white else chess.G4, chess.Move(home, corner)
+    if take not in scene.after.legal_moves or not scene.after.queens:
+        return
+    taken = played(scene.after, take)
+    look = scene.analysis.deeper(taken)
+    then = look.line[0] if look is not None and look.line else None
+    comes = then is not None and then.to_square == knight and taken.gives_check(then)
+    if comes and then is not None and taken.piece_type_at(then.from_square) == chess.KNIGHT:
+        yield Feature(greek_gift, white, (scene.piece,), square=knight)
+
+
 GIVEN: dict[type[Claim], Weights] = {GivesUp: Weights(0.97, 0.97, 0.97)}
+GIVING_FINDERS: dict[Finder, Weights] = {
+    desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
+    greek_gift: Weights(0.92, 0.95, 0.95, sharp=True, like="Wins Attracts"),
+}

@@ -14,7 +14,7 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.ideas import Springs, WalksInto, springs
+from kibitz.comment.claims.grades import Springs, WalksInto, springs
 from kibitz.comment.claims.outlook import Draws, mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
@@ -122,6 +122,8 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
     idle = _is_line(causes) and (small or is_there_anyway(scene, lines))
     if not opens and (_is_chaff(causes, lines) or idle):
         causes = []
+    if any(claim.line for claim in walks):
+        causes = []  # how the trap is sprung says what they would
     criticism = (*walks, *opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
 

@@ -12,7 +12,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
-from kibitz.comment.claims.endings import FAR_UP, simplifies
+from kibitz.comment.claims.endings import FAR_UP
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
@@ -37,6 +37,7 @@ HARD = (
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents, fault.Stalemates),
     *(fault.CastlesInto, aftermath.PicksUp, aftermath.Takes, aftermath.Queens),
 )
+HARD_FEATURES = ("simplifies", "quiet_killer", "greek_gift", "keeps_opposition", "diverts")
 DEFENDS = ("Parries", "guards", "steps_away", "unpins", "escape_square", "offers_trade")
 SLIGHT = (  # too little to be the point of a line
     *(*DEFENDS, "TakesFile", "opens_file", "strikes", "centralises", "backs_up"),
@@ -150,9 +151,7 @@ def is_by_product(claim: Claim) -> bool:
 def is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__, outcomes.__name__)
-    return (
-        hard or isinstance(claim, HARD) or kind_of(claim) in (simplifies.__name__, "quiet_killer")
-    )
+    return hard or isinstance(claim, HARD) or kind_of(claim) in HARD_FEATURES
 
 
 def explains(claim: Claim) -> bool:

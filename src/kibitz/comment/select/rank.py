@@ -24,12 +24,16 @@ from kibitz.comment.claims.ideas import (
     fails,
     poisons,
     rescues,
-    springs,
 )
 from kibitz.comment.claims.merits import LEAST_THREAT, merits, threatened
 from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
 from kibitz.comment.claims.positional import changes
-from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
+from kibitz.comment.claims.sacrifices import (
+    GIVEN,
+    GIVING_FINDERS,
+    GivesUp,
+    confirmed_sacrifice,
+)
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.force import loss_on
@@ -52,7 +56,14 @@ WEIGHTS: dict[type[Claim], Weights] = {
     outlook.NextFails: Weights(0.55, 0.55, 0.55),
     outlook.Intends: Weights(0.5, 0.5, 0.5),
 }
-FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS, **ENDING_FINDERS, **IDEA_FINDERS}
+FEATURES = {
+    **FINDERS,
+    **PAWN_FINDERS,
+    **PIECE_FINDERS,
+    **ENDING_FINDERS,
+    **IDEA_FINDERS,
+    **GIVING_FINDERS,
+}
 FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}  # by names
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
@@ -440,7 +451,7 @@ def worth_saying(
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
-        return ranked(scene, [*springs(scene), *how], memory, level, soft, min(2, most))
+        return ranked(scene, [*grades.springs(scene), *how], memory, level, soft, min(2, most))
     proved = [claim for claim in proved_of(scene) if soft or kind_of(claim) not in WHY_ONLY]
     return ranked(scene, [*proved, *asides(scene), *more], memory, level, soft, most)
 
@@ -455,7 +466,7 @@ def proved_of(scene: Scene) -> list[Claim]:
     if "proved" not in scene.memo:
         gives = confirmed_sacrifice(scene)
         claims: list[Claim] = [gives] if gives else []
-        claims += [*springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
+        claims += [*grades.springs(scene), *motifs(scene), *merits(scene), *changes(scene)]
         claims += cover.undermined(scene)
         claims += [feature for find in FEATURES for feature in find(scene)]
         scene.memo["proved"] = [

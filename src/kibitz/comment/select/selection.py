@@ -15,7 +15,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.ideas import springs
+from kibitz.comment.claims.ideas import forestalled
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -61,13 +61,13 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         return Selection() if expected and tone is Tone.SPARING else Selection(mates)
     grade, sparing = grades.grade_of(scene), tone is Tone.SPARING
     if sparing and grade in QUIET:
-        return Selection(tuple(springs(scene)))
+        return Selection(tuple(grades.springs(scene)))
     praised = grade is not None and bool(grade.mark)
     chosen = worth_saying(scene, memory, level, 2, _keeps(scene) if praised else ())
     if praised and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = _next_fails(scene, level) or _filled(scene, memory, level, chosen)
     if tone >= Tone.KEEN and not chosen:
-        chosen = _next_fails(scene, level) or intends(scene, level)
+        chosen = _next_fails(scene, level) or intends(scene, level) or [*forestalled(scene)]
     if tone >= Tone.KEEN and not chosen:
         # Though it was said of another move, but for what happens once in a game; or it is slight.
         chosen = worth_saying(scene, Memory(once=memory.once), level, 1)
@@ -76,6 +76,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         chosen = (plain_threats(scene)[:1] or chosen) if tone >= Tone.KEEN else []
     if tone is Tone.ASKED and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = [*reasons(scene, level, 1, [*consequences(scene)]), *chosen][:2]
+    chosen = [c for c in chosen if isinstance(c, grades.Springs) and c.line] or chosen
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0

@@ -7,7 +7,7 @@ from dataclasses import fields
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook
+from kibitz.comment.claims import aftermath, grades, ideas, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -20,6 +20,7 @@ from kibitz.comment.select.rank import kind_of, threatens_mate
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 
+COUNTED = ("underpromotes", "quiet_killer", "weak_squares", "reaches_ending", "simplifies")
 LOST = 200  # centipawns from which on a piece is lost and not only exchanged
 
 
@@ -83,8 +84,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += form if claim.target else ".square"
         case tactic.Mates(pattern=pattern) if pattern or claim.guard:
             name += f".{pattern or 'guarded'}"
-        case GivesUp(aim=aim) if aim:
-            name += f".{aim}" + ("1" if claim.moves == 1 else ".line" if claim.line else "")
+        case GivesUp() | grades.Springs() | grades.WalksInto() | ideas.Forestalls():
+            name += _idea_key(claim)
         case merit.MateIn(moves=1):
             name += ".1"
         case merit.Wins((4,), (2,) | (3,)) | merit.Nets((4,), (2,) | (3,)):
@@ -111,10 +112,24 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += f".{int(claim.mark)}"
         case changed.TakesFile() | changed.OpensKing() | changed.Seventh() | tactic.TakesLoose():
             name += _change_key(claim, scene)
-        case Feature(name=("underpromotes" | "quiet_killer" | "weak_squares" | "reaches_ending")):
+        case Feature() if claim.name in COUNTED:
             name += f".{''.join(map(str, claim.counts))}"
     led_to = type(claim) in outcomes.WEIGHTS or type(claim) in aftermath.WEIGHTS
     return _outcome_key(claim) if led_to else name
+
+
+def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto | ideas.Forestalls) -> str:
+    """What is added to the key of a sacrifice, a trap or a move that is stopped."""
+    match claim:
+        case GivesUp(aim=aim) if aim:
+            shown = claim.line or (claim.later and claim.moves > 1)  # how it goes on
+            form = f".{claim.pattern or 'line'}" if shown else ""
+            return f".{aim}" + ("1" if claim.moves == 1 else "") + form
+        case grades.Springs(won=won) | grades.WalksInto(won=won) if claim.line:
+            return (".for" if claim.lost else ".wins") if won else ".line"
+        case ideas.Forestalls(stops=True):
+            return ".stops"
+    return ""
 
 
 def _change_key(claim: Claim, scene: Scene) -> str:

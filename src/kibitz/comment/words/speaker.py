@@ -12,6 +12,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.grades import WalksInto
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import (
     Intends,
@@ -146,6 +147,8 @@ class Speaker:
                 name += ".line"
             case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
                 name += ".1"
+            case WalksInto():
+                name = claim_key(claim, scene)
         if why:
             slots["why"] = why
             name += "" if name.endswith(".later") else ".why"

@@ -65,6 +65,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "This goes into a worse pawn ending: {line}.",
     ),
     "WalksInto": ("{side} walks into the {trap}.",),
+    "WalksInto.line": ("{side} walks into the {trap}: {line}.",),
+    "WalksInto.wins": ("{side} walks into the {trap}: {line} wins {won}.",),
+    "WalksInto.for": ("{side} walks into the {trap}: {line} wins {won} for {lost}.",),
     "EarlyQueen": (
         "The queen comes out early, before knights and bishops.",
         "This brings the queen out before the knights and bishops.",

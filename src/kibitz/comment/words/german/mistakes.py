@@ -50,6 +50,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "LosesEnding": ("Das Bauernendspiel ist verloren: {line}.",),
     "LosesEnding.worse": ("Das Bauernendspiel ist schlechter: {line}.",),
     "WalksInto": ("{side} tappt in die Falle „{trap}“.",),
+    "WalksInto.line": ("{side} tappt in die Falle „{trap}“: {line}.",),
+    "WalksInto.wins": ("{side} tappt in die Falle „{trap}“: {line} gewinnt {won:den}.",),
+    "WalksInto.for": (
+        "{side} tappt in die Falle „{trap}“: {line} gewinnt {won:den} für {lost:den}.",
+    ),
     "EarlyQueen": (
         "Die Dame kommt früh heraus, vor den Springern und Läufern.",
         "Das bringt die Dame vor den Springern und Läufern ins Spiel.",
