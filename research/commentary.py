@@ -27,6 +27,8 @@ from kibitz.comment.check.verdict import VERDICTS, Search, Setting, judge
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.judge import Label
 from kibitz.comment.searches import NODES as ANNOTATES
 from kibitz.comment.select.rank import FEATURES, asides, kind_of, proved_of
 from kibitz.comment.words.speaker import Speaker
@@ -172,6 +174,7 @@ def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
     claims = chain.from_iterable(find(scene) for find in named)
     found: list[Claim] = [*claims] if named else [*proved_of(scene), *asides(scene)]
     found += [] if named else [*faults(scene, ()), *uncovered(scene), *let_through(scene)]
+    found += proved_of(scene.other) if mark_of(scene) is not Label.NONE and scene.reply else []
     return idea.name in map(kind_of, [*found, *hampered(scene)])
 
 
@@ -179,7 +182,8 @@ def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
     """Whether a comment on the move speaks of the idea, and the comment."""
     scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes))
     comment = Speaker("club").comment(scene)
-    return idea.name in map(kind_of, comment.claims), comment.text
+    why = chain.from_iterable(getattr(claim, "why", ()) for claim in comment.claims)
+    return idea.name in map(kind_of, [*comment.claims, *why]), comment.text
 
 
 # --- what is spoken of ----------------------------------------------------------------------------

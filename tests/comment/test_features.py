@@ -46,6 +46,17 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("escape_square", "3r2k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
     ("king_to_centre", "4k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
     ("opposition", "8/3k4/8/4P3/2K5/8/8/8 w - - 0 1", ["Kd5"]),
+    ("keeps_from", "rnbqkb1r/1p2pppp/p2p1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 0 6", ["a4"]),
+    (
+        "keeps_from",
+        "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2PP1N2/PP3PPP/RNBQ1RK1 w - - 2 7",
+        ["h3"],
+    ),
+    (
+        "trades_cover",
+        "r1bq1rk1/pp2ppbp/2np1npB/8/3NP3/2N2P2/PPPQ2PP/R3KB1R w KQ - 0 1",
+        ["Bxg7", "Kxg7", "O-O-O"],
+    ),
     ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
     ("attacks_two", "4k3/8/8/n1n5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
     ("outnumbers", "4k3/8/1n6/4N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
@@ -104,6 +115,29 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("king_to_centre", "4k3/5ppp/8/8/8/7K/5P1P/8 w - - 0 1", ["Kg2"]),  # which is no nearer
     ("king_to_centre", "4k3/5ppp/8/8/8/8/5P1P/5K2 w - - 0 1", ["Kg2"]),
     ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", ["Kd4"]),
+    # A knight guards b5; the bishop's way is barred, or it would attack nothing.
+    ("keeps_from", "r1bqkb1r/1p1npppp/p1np4/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 0 6", ["f4"]),
+    (
+        "keeps_from",
+        "r1bq1rk1/pppn1ppp/2np4/2b1p3/2B1P3/2PP1N2/PP3PPP/RNBQ1RK1 w - - 2 7",
+        ["h3"],
+    ),
+    (
+        "keeps_from",
+        "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2PP4/PP1N1PPP/RNQ2RK1 w - - 2 7",
+        ["h3"],
+    ),
+    # The pawn stands on g7's own colour, or the king is not there.
+    (
+        "trades_cover",
+        "r1bq1rk1/pp2ppbp/2np1n1B/6p1/3NP3/2N2P2/PPPQ2PP/R3KB1R w KQ - 0 1",
+        ["Bxg7", "Kxg7", "O-O-O"],
+    ),
+    (
+        "trades_cover",
+        "r1bqk2r/pp2ppbp/2np1npB/8/3NP3/2N2P2/PPPQ2PP/R3KB1R w KQkq - 0 1",
+        ["Bxg7", "Rg8", "O-O-O"],
+    ),
     ("opposition", "3k4/3P4/4K3/8/8/8/8/8 w - - 0 1", ["Kd6"]),  # stalemate
     ("opposition", "8/8/8/8/8/1k1p4/3K4/8 b - - 0 1", ["Kb2"]),  # and the pawn falls
     ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e6"]),

@@ -6,7 +6,7 @@ See `features`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import chess
 
@@ -229,8 +229,9 @@ def diverts(scene: Scene) -> Iterator[Feature]:
     if pawn is None or theirs is None or look is None or max(look.value, -_won(scene)) > -WON:
         return
     far = chess.square_distance(theirs, pawn.square)
-    boards = scene.course_boards
-    for board, move in zip(boards[2::2], scene.course[2::2], strict=False):
+    line = scene.analysis.expected(scene.after, LAST_LOOK)
+    longer = replace(scene, follow=tuple(line)) if line else scene
+    for board, move in zip(longer.course_boards[2::2], longer.course[2::2], strict=False):
         king = board.king(not white)
         took = captured_by(board, move)
         if move.from_square == board.king(white) and took is not None and king is not None:
@@ -257,6 +258,8 @@ def keeps_opposition(scene: Scene) -> Iterator[Feature]:
     board, white, king = scene.after, scene.mover, scene.landed
     other, had = board.king(not white), scene.had
     if not is_pawn_ending(board) or scene.piece.kind != chess.KING or other is None:
+        return
+    if scene.captured is not None:
         return
     if had is None or had.other is None or had.value - had.other.value < BETTER:
         return

@@ -11,7 +11,17 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.claims.claim import MINOR, Claim, Kinds, Step, Weights, is_between, passed
+from kibitz.comment import force
+from kibitz.comment.claims.claim import (
+    CENTIPAWNS,
+    MINOR,
+    Claim,
+    Kinds,
+    Step,
+    Weights,
+    is_between,
+    passed,
+)
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -21,12 +31,15 @@ from kibitz.comment.facts import (
     is_passed,
     is_unsafe,
     phase,
+    played,
     unit,
     units,
 )
 
 HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
 CENTRE = (chess.D4, chess.E4, chess.D5, chess.E5)
+LOST = 150  # centipawns from which a minor piece is lost and not only traded
+SPARE = 20  # less that a pawn may be worth
 AHEAD = 3  # pawns' worth with which trades are welcome
 
 
@@ -369,7 +382,53 @@ def bars_castling(scene: Scene) -> Iterator[Feature]:
                 break
 
 
+def keeps_from(scene: Scene) -> Iterator[Feature]:
+    """A pawn attacks a square to which a pawn or a minor piece could have gone, and is lost there.
+
+    The minor piece would have attacked a piece there.
+    """
+    idle, board, pawn = passed(scene.before), scene.after, scene.piece
+    if idle is None or pawn.kind != chess.PAWN or scene.captured or is_unsafe(board, pawn.square):
+        return
+    new = board.attacks(pawn.square) - scene.before.attacks(scene.move.from_square)
+    for move in idle.generate_legal_moves():
+        piece = unit(idle, move.from_square)
+        square, there = move.to_square, played(idle, move)
+        if square not in new or piece.kind not in (chess.PAWN, *MINOR) or idle.is_capture(move):
+            continue
+        pieces = idle.occupied_co[scene.mover] & ~idle.pawns & ~idle.kings
+        if piece.kind != chess.PAWN and not there.attacks_mask(square) & pieces:
+            continue
+        if force.loss_on(there, square) or move not in board.legal_moves:
+            continue
+        if force.loss_on(played(board, move), square) >= min(CENTIPAWNS[piece.kind], LOST) - SPARE:
+            yield Feature(keeps_from, scene.mover, (piece,), square)
+
+
+def trades_cover(scene: Scene) -> Iterator[Feature]:
+    """A bishop takes the one before the other king that looks along a long diagonal.
+
+    Its pawns stand on squares of the other colour there. `counts` are 1 for light squares.
+    """
+    took, white = scene.captured, scene.mover
+    king, corners = (
+        scene.after.king(not white),
+        (chess.G7, chess.B7) if white else (chess.G2, chess.B2),
+    )
+    if took is None or took.kind != chess.BISHOP or scene.piece.kind != chess.BISHOP:
+        return
+    if took.square not in corners or king is None or chess.square_distance(king, took.square) > 1:
+        return
+    front = took.square + (-8 if white else 8)
+    back = scene.reply is not None and scene.reply.to_square == scene.landed
+    if back and scene.before.piece_at(front) == chess.Piece(chess.PAWN, not white):
+        light = bool(chess.BB_SQUARES[took.square] & chess.BB_LIGHT_SQUARES)
+        yield Feature(trades_cover, white, (took,), counts=(int(light),))
+
+
 FINDERS: dict[Finder, Weights] = {
+    keeps_from: Weights(0.3, 0.3, 0.3, reason=False),
+    trades_cover: Weights(0.45, 0.52, 0.52, like="weak_squares offers_trade"),
     bars_castling: Weights(0.5, 0.56, 0.54, sharp=True),
     reaches_ending: Weights(0.5, 0.56, 0.52, reason=False, like="QueensLeave trades_ahead"),
     battery: Weights(0.45, 0.5, 0.45),

@@ -285,8 +285,8 @@ class Interferes(Claim):
     def proved(self, scene: Scene) -> bool:
         """The slider guarded the target before, something has come between, and nothing guards it.
 
-        It comes there with the move, or with the reply to a check. What the move threatens to mate
-        by may be guarded.
+        It comes there with the move, or with the reply to a check. Where the move threatens to mate
+        it may be guarded; what has come may not be taken then.
         """
         before, mates = scene.before, mates_on(scene.after, self.target.square)
         after = scene.after if mates else scene.boards[min(2, len(scene.boards) - 1)]
@@ -300,7 +300,11 @@ class Interferes(Claim):
             and is_between(self.square, self.slider.square, self.target.square)
             and stands(scene.after, self.slider)
             and stands(after, self.target)
-            and (mates or not is_defended(after, self.target.square))
+            and (
+                force.loss_on(after, self.square) < force.LEAST
+                if mates
+                else not is_defended(after, self.target.square)
+            )
         )
 
 

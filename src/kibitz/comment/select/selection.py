@@ -80,7 +80,15 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
+    if tone is Tone.ASKED and not chosen:
+        return Selection(tuple(_expected(scene)))
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _expected(scene: Scene) -> list[Claim]:
+    """How a move leaves the game, and how it should go on: all there is to say of some."""
+    kinds = (outlook.Leaves, outlook.Continues)
+    return [claim for claim in outlook.outlooks(scene) if isinstance(claim, kinds)]
 
 
 def _is_beside(scene: Scene, chosen: Sequence[Claim]) -> bool:

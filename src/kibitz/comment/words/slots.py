@@ -20,7 +20,14 @@ from kibitz.comment.select.rank import kind_of, threatens_mate
 from kibitz.comment.words.english import ENGLISH
 from kibitz.comment.words.language import Language
 
-COUNTED = ("underpromotes", "quiet_killer", "weak_squares", "reaches_ending", "simplifies")
+COUNTED = (
+    "underpromotes",
+    "quiet_killer",
+    "weak_squares",
+    "reaches_ending",
+    "simplifies",
+    "trades_cover",
+)
 LOST = 200  # centipawns from which on a piece is lost and not only exchanged
 
 

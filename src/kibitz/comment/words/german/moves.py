@@ -426,6 +426,13 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "WalksInto.wins": ("tappt in die Falle „{trap}“: {line} gewinnt {won:den}",),
     "WalksInto.for": ("tappt in die Falle „{trap}“: {line} gewinnt {won:den} für {lost:den}",),
     "minority_attack": ("treibt den Minoritätsangriff voran: zwei Bauern gegen drei",),
+    "keeps_from": ("hält {piece:den} von {square} fern",),
+    "trades_cover.1": (
+        "tauscht den Läufer, der die hellen Felder um den {other:weißen} König deckt",
+    ),
+    "trades_cover.0": (
+        "tauscht den Läufer, der die dunklen Felder um den {other:weißen} König deckt",
+    ),
     "greek_gift": ("ist das klassische Läuferopfer: Es lockt den König für {square} heraus",),
     "Forestalls": ("begegnet {step}, was stark gewesen wäre",),
     "Forestalls.stops": ("verhindert {step}, was stark gewesen wäre",),
