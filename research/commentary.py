@@ -31,6 +31,7 @@ from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.judge import Label
 from kibitz.comment.searches import NODES as ANNOTATES
 from kibitz.comment.select.rank import FEATURES, asides, kind_of, proved_of
+from kibitz.comment.select.selection import Selection, said_of_reply
 from kibitz.comment.words.speaker import Speaker
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress
@@ -182,8 +183,9 @@ def said_in(engine: Engine, idea: Idea, nodes: int) -> tuple[bool, str]:
     """Whether a comment on the move speaks of the idea, and the comment."""
     scene = scene_on(engine, idea.board, idea.moves[-1], Limits(nodes=nodes))
     comment = Speaker("club").comment(scene)
-    why = chain.from_iterable(getattr(claim, "why", ()) for claim in comment.claims)
-    return idea.name in map(kind_of, [*comment.claims, *why]), comment.text
+    chosen = Selection(comment.claims, comment.better, comment.reply)
+    said = [*comment.claims, *said_of_reply(chosen)]
+    return idea.name in map(kind_of, said), comment.text
 
 
 # --- what is spoken of ----------------------------------------------------------------------------
