@@ -12,6 +12,7 @@ from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.ideas import IDEA_FINDERS
 from kibitz.comment.claims.sacrifices import GIVING_FINDERS
 from kibitz.comment.facts import balance
+from kibitz.comment.force import checks_for_ever
 from kibitz.comment.openings import TRAPS, Trap, trap_at
 from kibitz.engine import Engine
 from research.commentary import Idea, ideas_in, proved_in
@@ -56,3 +57,24 @@ def test_a_trap_is_legal_and_ends_with_mate_or_more_material(name: str, moves: s
     line = tuple(end.push_san(move) for move in after.split())
     assert trap_at(board) == Trap(name, springs=False, line=line)
     assert end.is_checkmate() or balance(end, hunter) > balance(walked, hunter)
+
+
+PERPETUAL = "3r1r2/ppp2pk1/1b6/7p/4P3/2Pq3P/P5P1/R1Q1B2K w - - 0 25"
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "lasts"),
+    [
+        (PERPETUAL, "Qg5+", True),
+        (PERPETUAL, "Bg3", False),  # which is no check
+        ("6k1/3R4/8/8/4N3/q7/2r3PP/7K w - - 0 1", "Nf6+", True),
+        ("6k1/3R4/8/6p1/4N3/q7/2r3PP/7K w - - 0 1", "Nxg5", False),
+        ("6k1/6p1/8/7Q/8/8/rq4PP/7K w - - 0 1", "Qe8+", True),
+        ("6k1/8/8/8/4N3/q7/2r3PP/7K w - - 0 1", "Nf6+", False),
+        ("6k1/5ppp/8/8/8/8/r4qPP/3R3K w - - 0 1", "Rd8#", False),
+    ],
+)
+def test_a_perpetual_check_is_found_by_all_replies(fen: str, move: str, lasts: bool) -> None:
+    board = chess.Board(fen)
+    board.push_san(move)
+    assert checks_for_ever(board) is lasts

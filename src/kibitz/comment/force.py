@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache, lru_cache
 from threading import RLock
 from typing import TypeAlias
@@ -22,6 +23,8 @@ BUDGET = 150_000  # positions of one proof
 LONGEST_LINE = 9  # plies
 SURE_MATE = MATE - 7
 LEAST = 80  # centipawns that are called a gain
+MOST_CHECKED = 1_500  # positions between checks of one search
+DEPTHS = (2, 3, 4, 6)  # checks within which a perpetual one comes back to itself
 MATE_BUDGET = 60_000  # positions
 LONGEST_MATE = 5  # moves
 
@@ -128,6 +131,51 @@ def mating_move(board: chess.Board, moves: int) -> chess.Move | None:
         if not after.is_game_over() and longest_defence(after, moves - 1) is not None:
             return move
     return None
+
+
+# --- perpetual check ------------------------------------------------------------------------------
+
+
+def checks_for_ever(board: chess.Board) -> bool:
+    """Whether a side in check can be kept in check, or mated, whatever it replies.
+
+    Sought are positions for each of which there is a check all replies to which lead to one of
+    them; False also if a search of some positions finds none.
+    """
+    if not board.is_check() or board.is_checkmate():
+        return False
+    return any(_Perpetual().lasts(board, depth) for depth in DEPTHS)
+
+
+class _Perpetual:
+    """A search for a perpetual check."""
+
+    def __init__(self) -> None:
+        self._held: dict[Hashable, None] = {}  # positions of the set, in the order they came
+        self._count = 0
+
+    def lasts(self, checked: chess.Board, depth: int) -> bool:
+        """Whether after every reply to a check there is another one, so many checks on."""
+        replies = (_played(checked, reply) for reply in checked.legal_moves)
+        return all(self._holds(board, depth) for board in replies)
+
+    def _holds(self, board: chess.Board, depth: int) -> bool:
+        key = board._transposition_key()
+        if key in self._held:
+            return True
+        self._count += 1
+        if not depth or self._count > MOST_CHECKED:
+            return False
+        self._held[key] = None
+        before = len(self._held)
+        for check in board.legal_moves:
+            if board.gives_check(check):
+                if self.lasts(_played(board, check), depth - 1):
+                    return True
+                while len(self._held) > before:  # what was held for it alone
+                    self._held.popitem()
+        del self._held[key]
+        return False
 
 
 def _played(board: chess.Board, move: chess.Move) -> chess.Board:

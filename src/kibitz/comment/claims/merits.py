@@ -224,8 +224,8 @@ class Nets(Judged):
 
 
 def _may_be_ahead(has: Evaluation, ahead: int) -> bool:
-    """Whether the mover's score goes with so much material; who is lost wins nothing by a line."""
-    return has.value < DECIDED and ahead <= has.ahead_at_most(own=False)
+    """Whether the mover's score goes with it; who is lost, or repeats moves, wins nothing so."""
+    return bool(has.score.amount) and has.value < DECIDED and ahead <= has.ahead_at_most(own=False)
 
 
 def netted(scene: Scene) -> Iterator[Claim]:

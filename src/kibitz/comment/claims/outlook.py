@@ -129,7 +129,7 @@ def drawn(scene: Scene) -> list[Draws]:
 
 
 def _perpetual(scene: Scene) -> list[Draws]:
-    """A perpetual check in the line, whatever comes before the checks."""
+    """A perpetual check in the line, whatever comes before the checks, or one by all replies."""
     boards = scene.course_boards
     keys = [*map(force.key_of, boards)]
     for end in range(len(boards) - 1, 3, -1):
@@ -138,7 +138,7 @@ def _perpetual(scene: Scene) -> list[Draws]:
         checks = [board.is_check() for board in told]
         if first and len(checks) > 1 and all(checks):
             return [Draws("main", scene.told(end, FAR + 1))]
-    return []
+    return [Draws("check")] if force.checks_for_ever(scene.after) else []
 
 
 def _is_third_time(scene: Scene) -> bool:
