@@ -175,7 +175,8 @@ def proved_in(engine: Engine, idea: Idea, nodes: int) -> bool:
     claims = chain.from_iterable(find(scene) for find in named)
     found: list[Claim] = [*claims] if named else [*proved_of(scene), *asides(scene)]
     found += [] if named else [*faults(scene, ()), *uncovered(scene), *let_through(scene)]
-    found += proved_of(scene.other) if mark_of(scene) is not Label.NONE and scene.reply else []
+    if idea.true and scene.reply and mark_of(scene) is not Label.NONE:
+        found += proved_of(scene.other)  # of a bad move the idea may be its refutation's
     return idea.name in map(kind_of, [*found, *hampered(scene)])
 
 
