@@ -55,7 +55,7 @@ def test_a_trap_is_legal_and_ends_with_mate_or_more_material(name: str, moves: s
     hunter, end, walked = board.turn, board.copy(), board.copy()
     walked.pop()
     line = tuple(end.push_san(move) for move in after.split())
-    assert trap_at(board) == Trap(name, springs=False, line=line)
+    assert trap_at(board) == Trap(name, springs=False, line=line, start=walked.fen())
     assert end.is_checkmate() or balance(end, hunter) > balance(walked, hunter)
 
 

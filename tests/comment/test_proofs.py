@@ -136,6 +136,7 @@ GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
 LEVEL = seen_by(lambda _board, _times: seen(0.0))
 NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
+OFFERED = "6k1/5ppp/8/8/4N3/8/5PPP/3Q2K1 w - - 0 1"
 STOPPED = "r2q1rk1/pppp1ppp/2n2n2/8/3PP3/2N2N2/PPP2PPP/R2Q1RK1 w - - 0 1"
 BREAKS = seen_by(lambda board, _: seen(-0.5 if board.turn else 0.5, "d7d5"))
 RA1 = seen_by(lambda _board, _times: seen(0.5, "c1a1"))
@@ -332,11 +333,39 @@ CASES: list[Figures] = [
     ),
     # To pass would let a pawn be forked, or nothing gains; the rook does not stop it.
     (
-        ideas.Forestalls(Step(chess.Move.from_uci("d7d5"), "1...d5"), stops=True),
+        ideas.Forestalls(Step(chess.Move.from_uci("d7d5"), "1...d5")),
         replace(scene(STOPPED, "d5", seen(0.0, "d4d5")), analysis=BREAKS),
         [
             replace(scene(STOPPED, "d5", seen(0.0, "d4d5")), analysis=LEVEL),
             replace(scene(STOPPED, "h3", seen(0.0, "h2h3")), analysis=BREAKS),
+        ],
+    ),
+    # Nothing takes it, or it is traded.
+    (
+        outcomes.Offers(
+            unit("Nf6"),
+            Step(chess.Move.from_uci("g7f6"), "1...gxf6"),
+            Step(chess.Move.from_uci("d1g4"), "2.Qg4+"),
+        ),
+        replace(scene(OFFERED, "Nf6+"), analysis=seen_by(lambda *_: seen(0.3, "d1g4"))),
+        [
+            replace(
+                scene(OFFERED.replace("5ppp", "5p1p"), "Nf6+"),
+                analysis=seen_by(lambda *_: seen(0.3, "d1g4")),
+            ),
+            replace(
+                scene(OFFERED.replace("/8/8/4N3", "/5n2/8/4N3"), "Nxf6+"),
+                analysis=seen_by(lambda *_: seen(0.3, "d1g4")),
+            ),
+        ],
+    ),
+    # The pawn is not on the rook's file, or the bishop guards the corner.
+    (
+        endings.WrongBishop(white=True),
+        scene("6k1/8/7p/6P1/7P/3B2K1/8/8 w - - 0 1", "gxh6"),
+        [
+            scene("6k1/8/7p/6P1/7P/3B2K1/8/8 w - - 0 1", "g6"),
+            scene("6k1/8/7p/6P1/7P/4B1K1/8/8 w - - 0 1", "gxh6"),
         ],
     ),
     # The search sees nothing; the pawn has moved.

@@ -163,7 +163,7 @@ TRAPS: tuple[tuple[str, str], ...] = (
         "Milner-Barry trap",
         "e4 e6 d4 d5 e5 c5 c3 Nc6 Nf3 Qb6 Bd3 cxd4 cxd4 Nxd4? Nxd4 Qxd4 Bb5+ Kd8 Qxd4",
     ),
-    ("smothered mate of the Caro-Kann", "e4 c6 d4 d5 Nc3 dxe4 Nxe4 Nd7 Qe2 Ngf6? Nd6#"),
+    ("knight trap of the Caro-Kann", "e4 c6 d4 d5 Nc3 dxe4 Nxe4 Nd7 Qe2 Ngf6? Nd6#"),
     (
         "Siberian Trap",
         "e4 c5 d4 cxd4 c3 dxc3 Nxc3 Nc6 Nf3 e6 Bc4 Qc7 O-O Nf6 Qe2 Ng4 h3? Nd4 Nxd4 Qh2#",
@@ -183,6 +183,7 @@ class Trap(NamedTuple):
     name: str
     springs: bool
     line: tuple[chess.Move, ...]
+    start: str  # FEN before the move that walks into it
 
 
 def trap_at(board: chess.Board) -> Trap | None:
@@ -198,8 +199,12 @@ def _traps() -> dict[str, Trap]:
         board, texts = chess.Board(), text.split()
         moves = [board.push_san(move.rstrip("?")) for move in texts]
         walked = next(ply for ply, move in enumerate(texts) if move.endswith("?"))
+        start = chess.Board()
+        for move in moves[:walked]:
+            start.push(move)
         for ply in range(len(moves) - 1, walked - 1, -1):
             if ply == walked or (ply - walked) % 2:
-                traps[board.epd()] = Trap(name, ply != walked, tuple(moves[ply + 1 :]))
+                line = tuple(moves[ply + 1 :])
+                traps[board.epd()] = Trap(name, ply != walked, line, start.fen())
             board.pop()
     return traps

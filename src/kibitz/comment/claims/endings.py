@@ -13,7 +13,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, passed, stands, step
-from kibitz.comment.claims.features import Feature, Finder
+from kibitz.comment.claims.features import Feature, Finder, keeps_opposition
 from kibitz.comment.claims.outcomes import LineEnd
 from kibitz.comment.claims.positional import is_pawn_ending, taken_back
 from kibitz.comment.facts import (
@@ -223,22 +223,39 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
 
 
 def diverts(scene: Scene) -> Iterator[Feature]:
-    """The king has to go for an outside passed pawn, and ours takes a pawn meanwhile, and wins."""
+    """A king has to go for an outside passed pawn, away from its pawns, to which ours goes."""
     white, pawn = scene.mover, _outside(scene.after, scene.mover)
-    theirs, look = scene.after.king(not white), scene.analysis.deeper(scene.after, LAST_LOOK)
-    if pawn is None or theirs is None or look is None or max(look.value, -_won(scene)) > -WON:
+    look = scene.analysis.deeper(scene.after, LAST_LOOK)
+    if pawn is None or look is None or max(look.value, -_won(scene)) > -WON:
         return
-    far = chess.square_distance(theirs, pawn.square)
     line = scene.analysis.expected(scene.after, LAST_LOOK)
     longer = replace(scene, follow=tuple(line)) if line else scene
-    for board, move in zip(longer.course_boards[2::2], longer.course[2::2], strict=False):
-        king = board.king(not white)
-        took = captured_by(board, move)
-        if move.from_square == board.king(white) and took is not None and king is not None:
-            runner = next(iter(_passers(board, white, pawn.square & 7)), None)
-            if runner is not None and chess.square_distance(king, runner) < far:
-                yield Feature(diverts, white, (pawn, took))
+    far = _distances(scene.after, pawn, not white)
+    for board in longer.course_boards[3::2]:
+        runner = next(_passers(board, white, pawn.square & 7), None)
+        now = None if runner is None else _distances(board, unit(board, runner), not white)
+        if now is None or far is None or not (now[0] < far[0] and now[1] > far[1]):
+            continue
+        if any(at <= NEAR for at in _ways(board, white)):
+            yield Feature(diverts, white, (pawn,))
             return
+
+
+def _distances(board: chess.Board, pawn: Unit, white: bool) -> tuple[int, int] | None:
+    """A king's ways to an enemy passed pawn, and to the nearest of its own pawns."""
+    king, own = board.king(white), board.pieces(chess.PAWN, white)
+    if king is None or not own:
+        return None
+    return chess.square_distance(king, pawn.square), min(
+        chess.square_distance(king, square) for square in own
+    )
+
+
+def _ways(board: chess.Board, white: bool) -> list[int]:
+    """How far a king is from the other side's pawns."""
+    king = board.king(white)
+    assert king is not None
+    return [chess.square_distance(king, at) for at in board.pieces(chess.PAWN, not white)]
 
 
 def _won(scene: Scene) -> float:
@@ -251,37 +268,6 @@ def _passers(board: chess.Board, white: bool, file: int) -> Iterator[int]:
     for square in chess.scan_forward(board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]):
         if is_passed(board, square, white):
             yield square
-
-
-def keeps_opposition(scene: Scene) -> Iterator[Feature]:
-    """The only good king's move, after which it can face the other king wherever that steps up."""
-    board, white, king = scene.after, scene.mover, scene.landed
-    other, had = board.king(not white), scene.had
-    if not is_pawn_ending(board) or scene.piece.kind != chess.KING or other is None:
-        return
-    if scene.captured is not None:
-        return
-    if had is None or had.other is None or had.value - had.other.value < BETTER:
-        return
-    far = chess.square_distance(other, king)
-    answers = {}
-    for step_up in board.generate_legal_moves(from_mask=chess.BB_SQUARES[other]):
-        if chess.square_distance(step_up.to_square, king) < far:
-            answers[step_up] = next(_facing(played(board, step_up), king), None)
-    first = scene.reply if scene.reply in answers else next(iter(answers), None)
-    if first is not None and all(square is not None for square in answers.values()):
-        told = step(board, first)
-        yield Feature(keeps_opposition, white, square=answers[first], step=told)
-
-
-def _facing(board: chess.Board, king: int) -> Iterator[int]:
-    """Squares on which a king would face the other one, with one square between."""
-    other = board.king(not board.turn)
-    for move in board.generate_legal_moves(from_mask=chess.BB_SQUARES[king]):
-        to = move.to_square
-        lined = other is not None and (to & 7 == other & 7 or to >> 3 == other >> 3)
-        if other is not None and lined and chess.square_distance(to, other) == 2:
-            yield to
 
 
 def simplifies(scene: Scene) -> Iterator[Feature]:
@@ -470,6 +456,18 @@ def stopped(scene: Scene) -> list[StopsPassed]:
     return []
 
 
+@dataclass(frozen=True)
+class WrongBishop(Claim):
+    """A side is left with a bishop that does not guard the corner where its pawns are promoted."""
+
+    white: bool
+
+    def proved(self, scene: Scene) -> bool:
+        """It is the mover's, by its own move, and the other king holds the corner."""
+        found = any(claim.white != scene.mover for claim in wrong_bishop(scene))
+        return found and self.white == scene.mover
+
+
 ENDING_FINDERS: dict[Finder, Weights] = {
     stalemate_trick: Weights(0.93, 0.93, 0.93, sharp=True),
     underpromotes: Weights(0.92, 0.92, 0.92, sharp=True, like="offers_trade Threatens PassedPawn"),
@@ -482,8 +480,8 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     enters_square: Weights(0.8, 0.75, 0.7, once=True, like="king_to_centre Parries"),
     breakthrough: Weights(0.87, 0.9, 0.9, like="GivesUp PassedPawn strikes OnlyGood"),
     outside_passed: Weights(0.6, 0.66, 0.66, like="PassedPawn"),
-    diverts: Weights(0.68, 0.72, 0.7, like="outside_passed PassedPawnAdvances"),
     keeps_opposition: Weights(0.7, 0.72, 0.72, like="OnlyMove OnlyGood king_to_centre"),
+    diverts: Weights(0.68, 0.72, 0.7, like="outside_passed PassedPawnAdvances"),
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
     escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),
     philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),

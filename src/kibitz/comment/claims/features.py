@@ -21,7 +21,9 @@ from kibitz.comment.claims.claim import (
     Weights,
     is_between,
     passed,
+    step,
 )
+from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -35,6 +37,7 @@ from kibitz.comment.facts import (
     unit,
     units,
 )
+from kibitz.comment.judge import BETTER
 
 HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
 CENTRE = (chess.D4, chess.E4, chess.D5, chess.E5)
@@ -231,6 +234,8 @@ def opposition(scene: Scene) -> Iterator[Feature]:
     kings = [board.king(True), board.king(False)]
     if board.occupied != board.kings | board.pawns or scene.piece.kind != chess.KING:
         return
+    if scene.value is not None and scene.value <= -BETTER:
+        return  # it is of no use
     white, black = kings
     assert white is not None
     assert black is not None
@@ -240,6 +245,37 @@ def opposition(scene: Scene) -> Iterator[Feature]:
     moves = list(board.legal_moves)
     if moves and not any(map(board.is_capture, moves)):
         yield Feature(opposition, scene.mover)
+
+
+def keeps_opposition(scene: Scene) -> Iterator[Feature]:
+    """The only good king's move, after which it can face the other king wherever that steps up."""
+    board, white, king = scene.after, scene.mover, scene.landed
+    other, had = board.king(not white), scene.had
+    if not is_pawn_ending(board) or scene.piece.kind != chess.KING or other is None:
+        return
+    if scene.captured is not None:
+        return
+    if had is None or had.other is None or had.value - had.other.value < BETTER:
+        return
+    far = chess.square_distance(other, king)
+    answers = {}
+    for step_up in board.generate_legal_moves(from_mask=chess.BB_SQUARES[other]):
+        if chess.square_distance(step_up.to_square, king) < far:
+            answers[step_up] = next(_facing(played(board, step_up), king), None)
+    first = scene.reply if scene.reply in answers else next(iter(answers), None)
+    if first is not None and all(square is not None for square in answers.values()):
+        told = step(board, first)
+        yield Feature(keeps_opposition, white, square=answers[first], step=told)
+
+
+def _facing(board: chess.Board, king: int) -> Iterator[int]:
+    """Squares on which a king would face the other one, with one square between."""
+    other = board.king(not board.turn)
+    for move in board.generate_legal_moves(from_mask=chess.BB_SQUARES[king]):
+        to = move.to_square
+        lined = other is not None and (to & 7 == other & 7 or to >> 3 == other >> 3)
+        if other is not None and lined and chess.square_distance(to, other) == 2:
+            yield to
 
 
 # --- the expected line ----------------------------------------------------------------------------
@@ -396,7 +432,7 @@ def keeps_from(scene: Scene) -> Iterator[Feature]:
         square, there = move.to_square, played(idle, move)
         if square not in new or piece.kind not in (chess.PAWN, *MINOR) or idle.is_capture(move):
             continue
-        pieces = idle.occupied_co[scene.mover] & ~idle.pawns & ~idle.kings
+        pieces = idle.occupied_co[scene.mover] & ~idle.pawns
         if piece.kind != chess.PAWN and not there.attacks_mask(square) & pieces:
             continue
         if force.loss_on(there, square) or move not in board.legal_moves:
@@ -427,7 +463,7 @@ def trades_cover(scene: Scene) -> Iterator[Feature]:
 
 
 FINDERS: dict[Finder, Weights] = {
-    keeps_from: Weights(0.3, 0.3, 0.3, reason=False),
+    keeps_from: Weights(0.1, 0.1, 0.1, reason=False),  # where a reader asks, and no more
     trades_cover: Weights(0.45, 0.52, 0.52, like="weak_squares offers_trade"),
     bars_castling: Weights(0.5, 0.56, 0.54, sharp=True),
     reaches_ending: Weights(0.5, 0.56, 0.52, reason=False, like="QueensLeave trades_ahead"),

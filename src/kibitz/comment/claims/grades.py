@@ -219,7 +219,8 @@ def springs(scene: Scene) -> list[Springs | WalksInto]:
     many = len(trap.line) > 1  # a mate at once says all
     line = scene.after.variation_san(trap.line).replace(". ", ".") if many else ""
     hunter = scene.mover if trap.springs else not scene.mover
-    theirs, own = (gone(scene.before, end, side) for side in (not hunter, hunter))
+    start = chess.Board(trap.start)
+    theirs, own = (gone(start, end, side) for side in (not hunter, hunter))
     won: tuple[int, ...] = ()
     lost: tuple[int, ...] = ()
     if theirs is not None and own is not None and line and not end.is_checkmate():

@@ -49,7 +49,6 @@ BEHIND = 2  # pawns' worth from which a draw is a rescue
 FAR_MORE = 5  # pawns' worth: a queen for a piece
 SHUT_IN = 4  # pawns on a bishop's colour that make it a bad one
 GAINS_MUCH = 0.2  # winning chances by which a move that is stopped would have gained
-SPARE = 0.05  # the same by which the game may stand worse after it all the same
 COSTS = 0.25  # winning chances that a natural move loses
 PIECE = 300  # centipawns that a quiet move wins
 
@@ -437,13 +436,12 @@ CENTRE_KINGS = {True: (chess.D8, chess.E8), False: (chess.D1, chess.E1)}  # of t
 
 @dataclass(frozen=True)
 class Forestalls(Claim):
-    """What the other side would have done next, by which it gains no more."""
+    """What the other side would have done next, and cannot do any more, or only at a loss."""
 
     step: Step
-    stops: bool  # for it is not possible any more, or loses something
 
     def proved(self, scene: Scene) -> bool:
-        """Long looks see it gain if the mover passes, and not after the move."""
+        """Long looks see it gain if the mover passes; it is not possible now, or loses material."""
         return self in forestalled(scene)
 
 
@@ -460,14 +458,10 @@ def forestalled(scene: Scene) -> list[Forestalls]:
     idea, stood = look.line[0], max(had.value, -DECIDED)
     if look.value + stood < GAINS_MUCH or board.is_capture(idea) or board.gives_check(idea):
         return []
-    told = Step(idea, step(board, idea).text)
-    if idea not in scene.after.legal_moves:
-        return [Forestalls(told, stops=True)]
-    after = played(scene.after, idea)
-    then = scene.analysis.deeper(after, LAST_LOOK)
-    if then is None or then.value < had.value - SPARE:
+    possible = idea in scene.after.legal_moves
+    if possible and (force.gain(played(scene.after, idea)) or 0) < force.LEAST:
         return []
-    return [Forestalls(told, stops=(force.gain(after) or 0) >= force.LEAST)]
+    return [Forestalls(Step(idea, step(board, idea).text))]
 
 
 IDEA_FINDERS: dict[Finder, Weights] = {

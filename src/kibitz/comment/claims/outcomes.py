@@ -17,6 +17,7 @@ from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK, PLAYABLE
 from kibitz.comment.claims.claim import (
     Claim,
+    Step,
     Weights,
     as_minor,
     gone,
@@ -26,6 +27,7 @@ from kibitz.comment.claims.claim import (
     listed,
     lost_like,
     stands,
+    step,
     without_trade,
     worth_of,
 )
@@ -43,6 +45,7 @@ from kibitz.comment.facts import (
     phase,
     played,
     settled,
+    unit,
     units,
 )
 from kibitz.comment.judge import WON
@@ -436,6 +439,34 @@ def _errors(scene: Scene) -> Iterator[Claim]:
     if scene.last is not None and scene.after.piece_at(scene.last.to_square) is not None:
         kind = scene.after.piece_type_at(scene.last.to_square) or chess.PAWN
         yield HitsAgain(Unit(kind, scene.last.to_square, not scene.mover))
+
+
+@dataclass(frozen=True)
+class Offers(Claim):
+    """What has moved can be taken for less than it is worth, and how that is answered."""
+
+    piece: Unit
+    step: Step
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """A long look answers the cheapest capture so."""
+        return self in offers(scene)
+
+
+def offers(scene: Scene) -> list[Offers]:
+    """A piece that has moved to where it can be taken."""
+    took = scene.captured.worth if scene.captured is not None else 0
+    loss = force.loss_on(scene.after, scene.landed)
+    if loss < 100 * (1 + took):
+        return []
+    takes = scene.after.generate_legal_captures(to_mask=chess.BB_SQUARES[scene.landed])
+    take = min(takes, key=lambda move: unit(scene.after, move.from_square).worth, default=None)
+    taken = None if take is None else played(scene.after, take)
+    look = None if taken is None else scene.analysis.deeper(taken, LAST_LOOK)
+    if take is None or taken is None or look is None or not look.line:
+        return []
+    return [Offers(scene.piece, step(scene.after, take), step(taken, look.line[0]))]
 
 
 WEIGHTS: dict[type[Claim], Weights] = {

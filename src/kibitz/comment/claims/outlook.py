@@ -102,7 +102,9 @@ class Draws(Claim):
         """Whether a long look sees a level game, too, and what repeats has no other answers."""
         repeats = self.how == "repetition" and not _is_third_time(scene)
         quiet = self.how == "check" and not scene.after.is_check()
-        if (repeats or quiet) and not is_forced(scene, 2 if quiet else 2 * PERPETUAL):
+        stale = len(self.line.split()) + 1 if self.how == "stalemate" else 0
+        plies = 2 if quiet else stale or 2 * PERPETUAL
+        if (repeats or quiet or stale > 1) and not is_forced(scene, plies):
             return False
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         return look is None or abs(look.value) < EVEN
@@ -116,7 +118,7 @@ def drawn(scene: Scene) -> list[Draws]:
     for number, move in enumerate((scene.move, *scene.follow), start=1):
         boards.append(played(boards[-1], move))
         line = scene.told(number)
-        if boards[-1].is_stalemate():
+        if boards[-1].is_stalemate() and (line or number == 1):
             return [Draws("stalemate", line)]
         if number >= 2 * PERPETUAL and _repeats(boards):
             checks = [board.is_check() for board in boards[1::2]]

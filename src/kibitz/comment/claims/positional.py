@@ -83,8 +83,10 @@ class IsolatedPawn(Claim):
     def proved(self, scene: Scene) -> bool:
         """It is isolated now, and the side had neighbours for it before."""
         pawn = self.pawn
-        stayed = was_pawn(scene, pawn) and stands(scene.after, pawn) and pawn.kind == chess.PAWN
-        had = is_isolated(scene.before, pawn.square, pawn.white)
+        before = scene.move.from_square if pawn == scene.piece else pawn.square
+        was = scene.before.piece_at(before) == chess.Piece(chess.PAWN, pawn.white)
+        stayed = was and stands(scene.after, pawn) and pawn.kind == chess.PAWN
+        had = is_isolated(scene.before, before, pawn.white)
         return stayed and not had and is_isolated(scene.after, pawn.square, pawn.white)
 
 
@@ -237,8 +239,8 @@ class QueensLeave(Claim):
     """The last queens leave the board."""
 
     def proved(self, scene: Scene) -> bool:
-        """They go with the move, or once it was taken back."""
-        return bool(scene.before.queens) and not taken_back(scene).queens
+        """The mover's queen had gone before, or goes with this exchange."""
+        return bool(scene.before.queens) and not scene.after.queens
 
 
 @dataclass(frozen=True)
@@ -400,10 +402,9 @@ def was_pawn(scene: Scene, pawn: Unit) -> bool:
 def _isolates(scene: Scene, pawn: Unit) -> bool:
     """Whether a pawn in the centre becomes isolated, while its side keeps others."""
     file = pawn.square & 7
-    if pawn.kind != chess.PAWN or not was_pawn(scene, pawn) or file not in (2, 3, 4, 5):
+    if pawn.kind != chess.PAWN or file not in (2, 3, 4, 5):
         return False
-    doubled = file in doubled_files(scene.after, pawn.white)
-    return not doubled and not is_isolated(scene.before, pawn.square, pawn.white)
+    return file not in doubled_files(scene.after, pawn.white)
 
 
 WEIGHTS: dict[type[Claim], Weights] = {

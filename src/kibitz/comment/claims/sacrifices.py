@@ -135,7 +135,7 @@ def sacrifice(scene: Scene) -> GivesUp | None:
     if mate is not None and -force.LONGEST_MATE <= mate < 0:
         took = scene.captured.worth if scene.captured else 0
         moves = force.longest_defence(scene.after, -mate) or 0
-        if piece is None and _is_en_prise(scene):
+        if _is_en_prise(scene) and (piece is None or piece.worth < scene.piece.worth):
             piece = scene.piece  # to take it allows the mate, too
         taken = captured_by(scene.boards[2], scene.next) if scene.next is not None else None
         took += taken.worth if taken is not None and taken.square == scene.landed else 0

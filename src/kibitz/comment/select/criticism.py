@@ -13,6 +13,7 @@ from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
+from kibitz.comment.claims.endings import WrongBishop
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Springs, WalksInto, springs
 from kibitz.comment.claims.outlook import Draws, mark_of
@@ -124,6 +125,8 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = []
     if any(claim.line for claim in walks):
         causes = []  # how the trap is sprung says what they would
+    wrong = [claim for claim in [WrongBishop(scene.mover)] if claim.proved(scene)]
+    causes = [*wrong, *causes]
     criticism = (*walks, *opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
 

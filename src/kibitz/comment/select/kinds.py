@@ -178,6 +178,8 @@ def brief(claims: list[Claim]) -> list[Claim]:
     """
     if mates := [claim for claim in claims if isinstance(claim, MATES)]:
         return [*mates[:1]]
+    if gift := [claim for claim in claims if kind_of(claim) == "greek_gift"]:
+        return gift
     plain = [claim for claim in claims if not vars(claim).get("line")]
     lined = [claim for claim in claims if claim not in plain]
     how = [claim for claim in plain if isinstance(claim, MUST_PAY) or kind_of(claim) in HOW]

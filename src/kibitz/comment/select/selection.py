@@ -9,12 +9,14 @@ from typing import NamedTuple
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, stands, step
-from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.cover import not_retaken, retaking_fails
+from kibitz.comment.claims.features import Feature, keeps_from
 from kibitz.comment.claims.ideas import forestalled
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, captured_by
@@ -80,15 +82,24 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
-    if tone is Tone.ASKED and not chosen:
-        return Selection(tuple(_expected(scene)))
+    if tone is Tone.ASKED:
+        alone = [*map(type, chosen)] == [merit.Wins]
+        how = (not_retaken(scene) or retaking_fails(scene)) if alone else []
+        return Selection((*chosen, *how) or tuple(_expected(scene)))
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
 
 
 def _expected(scene: Scene) -> list[Claim]:
-    """How a move leaves the game, and how it should go on: all there is to say of some."""
-    kinds = (outlook.Leaves, outlook.Continues)
-    return [claim for claim in outlook.outlooks(scene) if isinstance(claim, kinds)]
+    """What little there is to say of a move: its opening, what it offers, how it should go on."""
+    opening = [claim for claim in outlook.outlooks(scene) if isinstance(claim, outlook.Names)]
+    plain: list[Claim] = [*opening, *outcomes.offers(scene)]
+    kept: list[Claim] = [*keeps_from(scene)]
+    if plain or kept:
+        return plain or kept[:1]
+    look = scene.analysis.deeper(scene.after, LONGEST_LOOK)
+    leaves = [] if look is None else [outlook.Leaves(standing(-look.value))]
+    goes_on = [claim for claim in outlook.outlooks(scene) if isinstance(claim, outlook.Continues)]
+    return [*(claim for claim in leaves if claim.proved(scene)), *goes_on]
 
 
 def _is_beside(scene: Scene, chosen: Sequence[Claim]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import fields
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, grades, ideas, outcomes, outlook
+from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -91,7 +91,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += form if claim.target else ".square"
         case tactic.Mates(pattern=pattern) if pattern or claim.guard:
             name += f".{pattern or 'guarded'}"
-        case GivesUp() | grades.Springs() | grades.WalksInto() | ideas.Forestalls():
+        case GivesUp() | grades.Springs() | grades.WalksInto():
             name += _idea_key(claim)
         case merit.MateIn(moves=1):
             name += ".1"
@@ -125,8 +125,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
     return _outcome_key(claim) if led_to else name
 
 
-def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto | ideas.Forestalls) -> str:
-    """What is added to the key of a sacrifice, a trap or a move that is stopped."""
+def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto) -> str:
+    """What is added to the key of a sacrifice or a trap."""
     match claim:
         case GivesUp(aim=aim) if aim:
             shown = claim.line or (claim.later and claim.moves > 1)  # how it goes on
@@ -134,8 +134,6 @@ def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto | ideas.Foresta
             return f".{aim}" + ("1" if claim.moves == 1 else "") + form
         case grades.Springs(won=won) | grades.WalksInto(won=won) if claim.line:
             return (".for" if claim.lost else ".wins") if won else ".line"
-        case ideas.Forestalls(stops=True):
-            return ".stops"
     return ""
 
 

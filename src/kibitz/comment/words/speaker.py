@@ -108,7 +108,9 @@ class Speaker:
         """A claim as a comment of its own; empty where the language has no sentence for it."""
         if not self._says(claim, scene):
             return ""
-        if type(claim).__module__ in (fault.__name__, cover.__name__):
+        module, name = type(claim).__module__, type(claim).__name__
+        own = module in (fault.__name__, cover.__name__)
+        if own or (name in self.language.faults and not self._forms(claim, scene)):
             return _capital(self._fault(scene, claim, scored=False))
         return self.text_of(scene, [claim])
 

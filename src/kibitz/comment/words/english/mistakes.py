@@ -80,7 +80,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "After {line} the {kind} is back on {square}: two moves are gone.",
         "After {line} the {kind} is back where it was, and two moves are gone.",
     ),
-    "Stalemates": ("This is stalemate, and the better game is gone.",),
+    "Stalemates": ("The better game is gone.",),
+    "WrongBishop": ("That leaves a bishop of the wrong colour: {other}'s king holds the corner.",),
     "CastlesInto": ("This castles into an attack: {pieces} pieces look at the king's squares.",),
     "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
     "Allows.worth": (

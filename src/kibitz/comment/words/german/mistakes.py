@@ -63,7 +63,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "GoesBack.line": (
         "Nach {line} steht {piece:der} wieder am alten Platz: Das kostet zwei Züge.",
     ),
-    "Stalemates": ("Das ist patt, und der Vorteil ist dahin.",),
+    "Stalemates": ("Der Vorteil ist dahin.",),
+    "WrongBishop": (
+        "Das lässt einen Läufer der falschen Farbe: Der {other:weiße} König hält die Ecke.",
+    ),
     "CastlesInto": (
         "Das rochiert in einen Angriff hinein: {pieces} Figuren zielen auf Felder um den König.",
     ),

@@ -97,9 +97,9 @@ FAMILIES = {
     "Siberian Trap": "Sibirische Falle",
     "Stafford Gambit trap": "Falle im Stafford-Gambit",
     "Tarrasch Trap": "Tarrasch-Falle",
+    "knight trap of the Caro-Kann": "Springerfalle im Caro-Kann",
     "queen check of the Sicilian": "Damenschach im Sizilianer",
     "queen trap of the Scandinavian": "Damenfang im Skandinavier",
-    "smothered mate of the Caro-Kann": "ersticktes Matt im Caro-Kann",
     "trap of the Queen's Gambit Accepted": "Falle im angenommenen Damengambit",
     "trap of the Trompowsky Attack": "Falle im Trompowsky-Angriff",
 }
