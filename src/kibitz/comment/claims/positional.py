@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import chess
 
 from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK, PAIR
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     MINOR,
@@ -31,6 +33,7 @@ from kibitz.comment.facts import (
     played,
     units,
 )
+from kibitz.comment.judge import BETTER
 
 KINGSIDE_AND_QUEENSIDE = (
     (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
@@ -265,6 +268,38 @@ def is_pawn_ending(board: chess.Board) -> bool:
 
 
 @dataclass(frozen=True)
+class NearsBoth(Claim):
+    """A king comes nearer to an enemy passed pawn and to its own one at once."""
+
+    target: Unit
+    to: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """So it is of the squares where they are promoted; all other moves are mistakes."""
+        board, pawns = scene.after, (self.target, self.to)
+        if scene.piece.kind != chess.KING or scene.captured or not is_pawn_ending(board):
+            return False
+        if [pawn.white for pawn in pawns] != [not scene.mover, scene.mover]:
+            return False
+        if not all(_is_runner_neared(scene, pawn) for pawn in pawns):
+            return False
+        had = scene.analysis.deeper(scene.before, LAST_LOOK, PAIR) or scene.had
+        if had is None or had.other is None or had.line[:1] != (scene.move,):
+            return False
+        return had.value - had.other.value >= BETTER
+
+
+def _is_runner_neared(scene: Scene, pawn: Unit) -> bool:
+    """Whether a king's move goes nearer to where a passed pawn is promoted."""
+    goal = chess.square(pawn.square & 7, 7 if pawn.white else 0)
+    now, had = (
+        chess.square_distance(square, goal) for square in (scene.landed, scene.move.from_square)
+    )
+    runs = stands(scene.after, pawn) and is_passed(scene.after, pawn.square, pawn.white)
+    return pawn.kind == chess.PAWN and runs and now < had
+
+
+@dataclass(frozen=True)
 class OppositeBishops(Claim):
     """Each side has one bishop, on squares of opposite colours, and no other minor piece."""
 
@@ -358,6 +393,9 @@ def _candidates(scene: Scene) -> Iterator[Claim]:
     yield from _pawn_claims(scene)
     yield from (BishopPair(True), BishopPair(False), LosesCastling(scene.mover))
     yield from (OppositeCastling(), QueensLeave(), PawnEnding(), OppositeBishops())
+    if scene.piece.kind == chess.KING and is_pawn_ending(scene.after):
+        theirs, own = (units(scene.after, side) for side in (not scene.mover, scene.mover))
+        yield from (NearsBoth(*pair) for pair in product(theirs, own))
     for file in range(8):
         if scene.captured is not None or scene.before.piece_type_at(scene.move.from_square) == 1:
             sides = (not scene.mover,) if scene.takes_back else (True, False)
@@ -420,6 +458,7 @@ WEIGHTS: dict[type[Claim], Weights] = {
     OppositeCastling: Weights(0.45, 0.5, 0.45),
     QueensLeave: Weights(0.3, 0.35, 0.3),
     PawnEnding: Weights(0.5, 0.5, 0.45),
+    NearsBoth: Weights(0.6, 0.66, 0.66),
     OppositeBishops: Weights(0.35, 0.5, 0.5),
     OpensKing: Weights(0.45, 0.5, 0.45),
 }

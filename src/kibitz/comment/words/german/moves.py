@@ -239,6 +239,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
     "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
+    "NearsBoth": ("nähert sich zugleich {target:dem} und {to:dem}",),
     "OppositeBishops": ("führt zu ungleichfarbigen Läufern", "lässt ungleichfarbige Läufer übrig"),
     "OpensKing": ("entfernt den {file}-Bauern vom {side:weißen} König",),
     "OpensKing.taken": (
