@@ -136,6 +136,12 @@ GAMBLE = "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+"
 LEVEL = seen_by(lambda _board, _times: seen(0.0))
 NATURAL = "r4r1k/ppq3pp/2n5/1N2R2n/8/1Q3N2/PP3PPK/R7 b - - 4 18"
 POISONED = "r2r2k1/pb3ppp/1pp1q3/8/4P3/2Q2N2/PP3PPP/2R1R1K1 w - - 0 18"
+FAHRNI = "2k5/8/p1P5/P2K4/8/8/8/8 w - - 0 1"
+RETURNS = seen_by(
+    lambda board, _: (
+        seen(0.9, "c4d4", "b8c8", "d4d5") if board.king(False) == chess.B8 else seen(0.9)
+    )
+)
 RETI = "7K/8/k1P5/7p/8/8/8/8 w - - 0 1"
 OFFERED = "6k1/5ppp/8/8/4N3/8/5PPP/3Q2K1 w - - 0 1"
 STOPPED = "r2q1rk1/pppp1ppp/2n2n2/8/3PP3/2N2N2/PPP2PPP/R2Q1RK1 w - - 0 1"
@@ -339,6 +345,15 @@ CASES: list[Figures] = [
         [
             replace(scene(STOPPED, "d5", seen(0.0, "d4d5")), analysis=LEVEL),
             replace(scene(STOPPED, "h3", seen(0.0, "h2h3")), analysis=BREAKS),
+        ],
+    ),
+    # The line goes elsewhere, or the game is not won.
+    (
+        changed.Triangle("1...Kb8 2.Kd4 Kc8 3.Kd5"),
+        replace(scene(FAHRNI, "Kc4", seen(0.9, "d5c4")), analysis=RETURNS),
+        [
+            replace(scene(FAHRNI, "Kc4", seen(0.9, "d5c4")), analysis=LEVEL),
+            replace(scene(FAHRNI, "Kc4", seen(0.3, "d5c4")), analysis=RETURNS),
         ],
     ),
     # It keeps to its file, or another move is as good.

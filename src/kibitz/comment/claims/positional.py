@@ -33,7 +33,7 @@ from kibitz.comment.facts import (
     played,
     units,
 )
-from kibitz.comment.judge import BETTER
+from kibitz.comment.judge import BETTER, WON
 
 KINGSIDE_AND_QUEENSIDE = (
     (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
@@ -287,6 +287,32 @@ class NearsBoth(Claim):
         if had is None or had.other is None or had.line[:1] != (scene.move,):
             return False
         return had.value - had.other.value >= BETTER
+
+
+@dataclass(frozen=True)
+class Triangle(Claim):
+    """A king's way of three moves comes back to the position, with the other side to move."""
+
+    line: str  # after the move
+
+    def proved(self, scene: Scene) -> bool:
+        """Long looks go so after one of the replies, in a pawn ending that is won."""
+        return self in triangles(scene)
+
+
+def triangles(scene: Scene) -> list[Triangle]:
+    """How a king's move can lose a move, if it can."""
+    board, now = scene.after, scene.before.board_fen()
+    if scene.piece.kind != chess.KING or scene.captured or not is_pawn_ending(board):
+        return []
+    if scene.value is None or scene.value < WON:
+        return []
+    for reply in board.generate_legal_moves(from_mask=board.kings):
+        line = scene.analysis.expected(played(board, reply), LAST_LOOK) or []
+        moves = (reply, *line[:3])
+        if len(moves) > 3 and played(board, *moves).board_fen() == now:
+            return [Triangle(board.variation_san(moves).replace(". ", "."))]
+    return []
 
 
 def _is_runner_neared(scene: Scene, pawn: Unit) -> bool:

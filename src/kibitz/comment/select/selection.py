@@ -13,6 +13,7 @@ from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, outcomes, outlook
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
@@ -92,7 +93,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
 def _expected(scene: Scene) -> list[Claim]:
     """What little there is to say of a move: its opening, what it offers, how it should go on."""
     opening = [claim for claim in outlook.outlooks(scene) if isinstance(claim, outlook.Names)]
-    plain: list[Claim] = [*opening, *outcomes.offers(scene)]
+    plain: list[Claim] = [*opening, *changed.triangles(scene), *outcomes.offers(scene)]
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
         return plain or kept[:1]

@@ -187,6 +187,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "OppositeCastling": ("puts the kings on opposite wings", "leaves the kings on opposite wings"),
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
+    "Triangle": (
+        "begins a triangle that loses a move: {line} is the same position with {other} to move",
+    ),
     "NearsBoth": ("comes nearer to {target} and to {to} at once",),
     "OppositeBishops": ("leaves bishops of opposite colours", "leads to opposite-coloured bishops"),
     "OpensKing": ("moves the {file}-pawn away from {side}'s king",),

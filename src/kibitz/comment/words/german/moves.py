@@ -239,6 +239,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
     "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
+    "Triangle": (
+        "beginnt ein Dreieck, das ein Tempo verliert: {line} führt zurück, mit {other} am Zug",
+    ),
     "NearsBoth": ("nähert sich zugleich {target:dem} und {to:dem}",),
     "OppositeBishops": ("führt zu ungleichfarbigen Läufern", "lässt ungleichfarbige Läufer übrig"),
     "OpensKing": ("entfernt den {file}-Bauern vom {side:weißen} König",),
