@@ -381,9 +381,7 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):
-        without = emptied(scene.after, claim.piece.square)
-        lost = without is not None and loss_on(without, scene.landed)
-        return claim.spared == scene.piece and not lost
+        return _uses_it(claim, scene)
     if isinstance(claim, tactic.Pins):
         is_safe = not is_unsafe(scene.after, claim.by.square)
         held = claim.to.kind == chess.KING or soft or pays_off(claim, scene)
@@ -402,6 +400,16 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level, soft: bool = Fals
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.captured or runs)
     return True
+
+
+def _uses_it(claim: tactic.UsesPin, scene: Scene) -> bool:
+    """Whether a move hits a pinned piece and wins by it, or is safe because of the pin."""
+    if claim.spared is None:
+        hits = claim.piece.square in scene.after.attacks(scene.landed)
+        return hits and merit.gain_of(scene) >= LEAST_THREAT
+    without = emptied(scene.after, claim.piece.square)
+    lost = without is not None and loss_on(without, scene.landed)
+    return claim.spared == scene.piece and not lost
 
 
 def _is_of_a_file(claim: Claim, scene: Scene) -> bool:

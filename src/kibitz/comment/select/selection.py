@@ -19,6 +19,7 @@ from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.features import Feature, keeps_from
 from kibitz.comment.claims.ideas import forestalled
+from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -79,7 +80,8 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         chosen = (plain_threats(scene)[:1] or chosen) if tone >= Tone.KEEN else []
     if tone is Tone.ASKED and all(kind_of(claim) in EMPTY for claim in chosen):
         chosen = [*reasons(scene, level, 1, [*consequences(scene)]), *chosen][:2]
-    chosen = [c for c in chosen if isinstance(c, grades.Springs) and c.line] or chosen
+    if sprung := [c for c in chosen if isinstance(c, grades.Springs) and c.line]:
+        chosen = [*[c for c in chosen if isinstance(c, MUST_PAY)][:1], *sprung]  # how, and the trap
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0

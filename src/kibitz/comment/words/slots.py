@@ -84,8 +84,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".many"
         case tactic.Pins() if claim.to.kind == chess.KING:
             name += ".king"
-        case tactic.Discovers() if claim.target.kind == chess.KING:
-            name += ".check"
+        case tactic.Discovers() | tactic.UsesPin():
+            name += _line_key(claim)
         case tactic.Deflects():
             form = ".overloaded" if claim.was_taken and claim.target else ""
             name += form if claim.target else ".square"
@@ -135,6 +135,13 @@ def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto) -> str:
         case grades.Springs(won=won) | grades.WalksInto(won=won) if claim.line:
             return (".for" if claim.lost else ".wins") if won else ".line"
     return ""
+
+
+def _line_key(claim: tactic.Discovers | tactic.UsesPin) -> str:
+    """What is added to the key of an uncovered check, or of a pinned piece that is hit."""
+    if isinstance(claim, tactic.UsesPin):
+        return ".hit" if claim.spared is None else ""
+    return ".check" if claim.target.kind == chess.KING else ""
 
 
 def _change_key(claim: Claim, scene: Scene) -> str:

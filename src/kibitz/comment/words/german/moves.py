@@ -25,6 +25,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "braucht {piece:den} nicht zu fürchten, {piece:welcher} an {to:den} gefesselt ist",
         "nutzt aus, dass {piece:der} an {to:den} gefesselt ist",
     ),
+    "UsesPin.hit": ("greift {piece:den} an, {piece:welcher} an {to:den} gefesselt ist",),
     "Skewers": (
         "ist ein Spieß gegen {front:den} und {behind:den}",
         "spießt {front:den} auf, dahinter steht {behind:der}",
