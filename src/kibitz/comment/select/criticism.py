@@ -358,6 +358,8 @@ def _and_main(chosen: list[Claim], more: Sequence[Claim], line: Scene, most: int
     """Reasons, and what is won in the main line, though other answers may lose less."""
     if any(isinstance(claim, GivesUp) and claim.aim == "mate" for claim in chosen):
         return chosen  # beside which nothing counts
+    if any(kind_of(claim) == "greek_gift" for claim in chosen):
+        return chosen
     offers = [c for c in chosen if isinstance(c, GivesUp) and c.aim == "mated"]
     if offers:  # which says why what has taken something cannot be taken
         return [*(claim for claim in more if isinstance(claim, aftermath.Takes)), *offers][:most]
