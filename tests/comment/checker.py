@@ -1165,6 +1165,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("pin", r"\bpins\b|in a pin to", pinned),
     ("pressed", "once more, which is pinned to", pressed),
+    (
+        "attacked in a pin",
+        r"attacks the \w+ on \w\d, which is pinned to",
+        lambda at, t: attacked(at, t.partition(", which")[0]),
+    ),
     ("skewer", r"\bskewers\b|and, behind it,", pinned),
     (
         "pinned",
@@ -1340,7 +1345,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         "chase",
         r"gains time(?! on)"
         r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards"
-        r"|once more|often enough))"
+        r"|once more|often enough|pinned to))"
         r"|makes the .* move",
         cheaper_attacks,
     ),

@@ -264,6 +264,13 @@ def test_comment_says_of_a_game_s_moves_what_annotate_knows_of_them(
         assert written is not None
         score = written.pov(not node.turn())
         assert after.get("cp", score.score()) == score.score()
+    taken = (
+        "3r2k1/5ppp/8/3n4/8/1B6/5PPP/4R1K1 w - - 0 1"  # why it is not taken back is a claim, too
+    )
+    assert main(["comment", "--fen", taken, "--move", "Bxd5", *limits, "--json"]) == 0
+    assert "NotRetaken" in {
+        claim["kind"] for claim in json.loads(capsys.readouterr().out)["claims"]
+    }
     bare = ["comment", "--fen", nodes[8].parent.board().fen(), "--move", "Nxf7", *limits, "--json"]
     assert main(["comment", "--game", str(source), "--move", "5.Ke2", *limits]) == 2
     assert "no such move in the game: '5.Ke2'" in capsys.readouterr().err

@@ -458,7 +458,7 @@ def offers(scene: Scene) -> list[Offers]:
     """A piece that has moved to where it can be taken."""
     took = scene.captured.worth if scene.captured is not None else 0
     loss = force.loss_on(scene.after, scene.landed)
-    if loss < 100 * (1 + took):
+    if scene.piece.kind == chess.PAWN or loss < 100 * (1 + took):
         return []
     takes = scene.after.generate_legal_captures(to_mask=chess.BB_SQUARES[scene.landed])
     take = min(takes, key=lambda move: unit(scene.after, move.from_square).worth, default=None)

@@ -100,11 +100,12 @@ class Draws(Claim):
 
     def is_kept(self, scene: Scene) -> bool:
         """Whether a long look sees a level game, too, and what repeats has no other answers."""
-        repeats = self.how == "repetition" and not _is_third_time(scene)
         quiet = self.how == "check" and not scene.after.is_check()
         stale = len(self.line.split()) + 1 if self.how == "stalemate" else 0
-        plies = 2 if quiet else stale or 2 * PERPETUAL
-        if (repeats or quiet or stale > 1) and not is_forced(scene, plies):
+        third = self.how == "repetition" and _is_third_time(scene)
+        sure = self.how == "main" or stale == 1 or third
+        sure |= self.how == "check" and force.checks_for_ever(scene.after)
+        if not (sure or is_forced(scene, 2 if quiet else stale or 2 * PERPETUAL)):
             return False
         look = scene.analysis.deeper(scene.after, LAST_LOOK)
         return look is None or abs(look.value) < EVEN
@@ -123,8 +124,7 @@ def drawn(scene: Scene) -> list[Draws]:
         if number >= 2 * PERPETUAL and _repeats(boards):
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
-                # After a quiet move the other side need not let it happen.
-                return [Draws("check", line), *([] if checks[0] else _perpetual(scene))]
+                return [Draws("check", line), *_perpetual(scene)]
             forced = all(map(_hits, boards[1::2]))
             return [Draws("repetition", line)] if forced else _perpetual(scene)
     return _perpetual(scene)

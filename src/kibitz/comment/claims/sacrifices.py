@@ -460,7 +460,7 @@ def greek_gift(scene: Scene) -> Iterator[Feature]:
     took, king = scene.captured, scene.before.king(not white)
     if scene.piece.kind != chess.BISHOP or (scene.landed, king) != (corner, home):
         return
-    if took is None or took.kind != chess.PAWN or scene.value is None or scene.value < BETTER:
+    if took is None or took.kind != chess.PAWN or scene.value is None or scene.value < 0.0:
         return
     knight, take = chess.G5 if white else chess.G4, chess.Move(home, corner)
     if take not in scene.after.legal_moves or not scene.after.queens:
@@ -468,7 +468,8 @@ def greek_gift(scene: Scene) -> Iterator[Feature]:
     taken = played(scene.after, take)
     look = scene.analysis.deeper(taken)
     then = look.line[0] if look is not None and look.line else None
-    comes = then is not None and then.to_square == knight and taken.gives_check(then)
+    good = look is not None and look.value >= BETTER
+    comes = good and then is not None and then.to_square == knight and taken.gives_check(then)
     if comes and then is not None and taken.piece_type_at(then.from_square) == chess.KNIGHT:
         yield Feature(greek_gift, white, (scene.piece,), square=knight)
 
@@ -476,5 +477,5 @@ def greek_gift(scene: Scene) -> Iterator[Feature]:
 GIVEN: dict[type[Claim], Weights] = {GivesUp: Weights(0.97, 0.97, 0.97)}
 GIVING_FINDERS: dict[Finder, Weights] = {
     desperado: Weights(0.6, 0.7, 0.7, sharp=True, like="GivesUp TakesLoose"),
-    greek_gift: Weights(0.92, 0.95, 0.95, sharp=True, like="Wins Attracts"),
+    greek_gift: Weights(0.98, 0.98, 0.98, sharp=True, like="Wins Attracts"),
 }

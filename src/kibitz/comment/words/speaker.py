@@ -109,8 +109,8 @@ class Speaker:
         if not self._says(claim, scene):
             return ""
         module, name = type(claim).__module__, type(claim).__name__
-        own = module in (fault.__name__, cover.__name__)
-        if own or (name in self.language.faults and not self._forms(claim, scene)):
+        own = module in (fault.__name__, cover.__name__) or not self._forms(claim, scene)
+        if own and (name in self.language.faults or isinstance(claim, fault.Turns)):
             return _capital(self._fault(scene, claim, scored=False))
         return self.text_of(scene, [claim])
 

@@ -14,7 +14,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "is safe from {piece}, which is pinned to {to}",
         "can ignore {piece}, pinned to {to} as it is",
     ),
-    "UsesPin.hit": ("hits {piece}, which is pinned to {to}",),
+    "UsesPin.hit": ("attacks {piece}, which is pinned to {to}",),
     "Skewers": ("skewers {front} and {behind}", "hits {front} and, behind it, {behind}"),
     "Discovers": (
         "uncovers an attack by {by} on {target}",
