@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import cache, lru_cache
 from threading import RLock
 from typing import TypeAlias
@@ -151,7 +150,7 @@ class _Perpetual:
     """A search for a perpetual check."""
 
     def __init__(self) -> None:
-        self._held: dict[Hashable, None] = {}  # positions of the set, in the order they came
+        self._held: dict[Key, None] = {}  # positions of the set, in the order they came
         self._count = 0
 
     def lasts(self, checked: chess.Board, depth: int) -> bool:
@@ -160,7 +159,7 @@ class _Perpetual:
         return all(self._holds(board, depth) for board in replies)
 
     def _holds(self, board: chess.Board, depth: int) -> bool:
-        key = board._transposition_key()
+        key = key_of(board)
         if key in self._held:
             return True
         self._count += 1
