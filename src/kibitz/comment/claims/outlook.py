@@ -125,22 +125,22 @@ def drawn(scene: Scene) -> list[Draws]:
             checks = [board.is_check() for board in boards[1::2]]
             if len(checks) >= PERPETUAL and all(checks[1:]):
                 return [Draws("check", line), *_perpetual(scene)]
-            forced = all(map(_hits, boards[1::2]))
-            return [Draws("repetition", line)] if forced else _perpetual(scene)
+            hits = map(_hits, boards[1::2])
+            return [Draws("repetition", line)] if all(hits) else _perpetual(scene)
     return _perpetual(scene)
 
 
 def _perpetual(scene: Scene) -> list[Draws]:
     """A perpetual check in the line, whatever comes before the checks, or one by all replies."""
-    boards = scene.course_boards
-    keys = [*map(force.key_of, boards)]
+    keys = [*map(force.key_of, boards := scene.course_boards)]
     for end in range(len(boards) - 1, 3, -1):
         first = keys.index(keys[end])
         told = (board for board in boards[first + 1 : end + 1] if board.turn != scene.mover)
         checks = [board.is_check() for board in told]
         if first and len(checks) > 1 and all(checks):
             return [Draws("main", scene.told(end, FAR + 1))]
-    return [Draws("check")] if force.checks_for_ever(scene.after) else []
+    level = scene.value is not None and abs(scene.value) < EVEN  # else it is not worth a search
+    return [Draws("check")] if level and force.checks_for_ever(scene.after) else []
 
 
 def _is_third_time(scene: Scene) -> bool:
