@@ -225,8 +225,10 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
 def diverts(scene: Scene) -> Iterator[Feature]:
     """A king has to go for an outside passed pawn, away from its pawns, to which ours goes."""
     white, pawn = scene.mover, _outside(scene.after, scene.mover)
+    if pawn is None or _won(scene) < WON:
+        return
     look = scene.analysis.deeper(scene.after, LAST_LOOK)
-    if pawn is None or look is None or max(look.value, -_won(scene)) > -WON:
+    if look is None or look.value > -WON:
         return
     line = scene.analysis.expected(scene.after, LAST_LOOK)
     longer = replace(scene, follow=tuple(line)) if line else scene
