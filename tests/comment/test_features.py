@@ -3,7 +3,7 @@
 import chess
 import pytest
 
-from kibitz.comment.claims.features import FINDERS, Finder
+from kibitz.comment.claims.features import ASKED_FINDERS, FINDERS, Finder
 from kibitz.comment.claims.sacrifices import desperado
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, captured_by
@@ -25,7 +25,7 @@ def scene(fen: str, *line: str) -> Scene:
 
 def names(fen: str, *line: str) -> set[str]:
     one = scene(fen, *line)
-    finders = (*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
+    finders = (*FINDERS, *ASKED_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
     return {found.name for find in finders for found in find(one)}
 
 
@@ -203,7 +203,7 @@ def test_a_look_alike_is_none(name: str, fen: str, line: list[str]) -> None:
     assert name not in names(fen, *line)
 
 
-@pytest.mark.parametrize("find", [*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS])
+@pytest.mark.parametrize("find", [*FINDERS, *ASKED_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS])
 def test_each_feature_has_a_true_and_a_false_case(find: Finder) -> None:
     for table in (CASES, LOOK_ALIKES):
         assert find.__name__ in {name for name, _, _ in table}

@@ -463,7 +463,6 @@ def trades_cover(scene: Scene) -> Iterator[Feature]:
 
 
 FINDERS: dict[Finder, Weights] = {
-    keeps_from: Weights(0.1, 0.1, 0.1, reason=False),  # where a reader asks, and no more
     trades_cover: Weights(0.45, 0.52, 0.52, like="weak_squares offers_trade"),
     bars_castling: Weights(0.5, 0.56, 0.54, sharp=True),
     reaches_ending: Weights(0.5, 0.56, 0.52, reason=False, like="QueensLeave trades_ahead"),
@@ -485,3 +484,5 @@ FINDERS: dict[Finder, Weights] = {
     fifty_moves: Weights(0.6, 0.6, 0.55, reason=False),
     imbalance: Weights(0.6, 0.65, 0.65, reason=False),
 }
+# Too slight for a game: said where a reader asks of one move, and looked for only then.
+ASKED_FINDERS: dict[Finder, Weights] = {keeps_from: Weights(0.1, 0.1, 0.1, reason=False)}

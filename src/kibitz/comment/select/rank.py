@@ -16,7 +16,7 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, Weights, emptied
 from kibitz.comment.claims.endings import ENDING_FINDERS
-from kibitz.comment.claims.features import FINDERS, Feature
+from kibitz.comment.claims.features import ASKED_FINDERS, FINDERS, Feature
 from kibitz.comment.claims.ideas import (
     IDEA_FINDERS,
     IDEAS,
@@ -64,7 +64,9 @@ FEATURES = {
     **IDEA_FINDERS,
     **GIVING_FINDERS,
 }
-FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}  # by names
+FEATURE_WEIGHTS = {  # by names
+    find.__name__: weights for find, weights in (FEATURES | ASKED_FINDERS).items()
+}
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
 SOFT = 0.25  # the same of a refutation, or of the better move, that nothing else explains

@@ -94,14 +94,15 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
 
 def _expected(scene: Scene) -> list[Claim]:
     """What little there is to say of a move: its opening, what it offers, how it should go on."""
-    opening = [claim for claim in outlook.outlooks(scene) if isinstance(claim, outlook.Names)]
+    ahead = outlook.outlooks(scene)
+    opening = [claim for claim in ahead if isinstance(claim, outlook.Names)]
     plain: list[Claim] = [*opening, *changed.triangles(scene), *outcomes.offers(scene)]
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
         return plain or kept[:1]
     look = scene.analysis.deeper(scene.after, LONGEST_LOOK)
     leaves = [] if look is None else [outlook.Leaves(standing(-look.value))]
-    goes_on = [claim for claim in outlook.outlooks(scene) if isinstance(claim, outlook.Continues)]
+    goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
     return [*(claim for claim in leaves if claim.proved(scene)), *goes_on]
 
 
