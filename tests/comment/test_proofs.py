@@ -421,7 +421,6 @@ CASES: list[Figures] = [
     (
         grades.WalksInto(
             "Elephant Trap",
-            True,
             "6...Nxd5 7.Bxd8 Bb4+ 8.Qd2 Bxd2+ 9.Kxd2 Kxd8",
             (chess.KNIGHT,),
             (chess.PAWN,),
@@ -433,7 +432,7 @@ CASES: list[Figures] = [
         ],
     ),
     (
-        grades.Springs("Fool's Mate"),
+        grades.Springs("Fool's Mate", white=False),
         scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2", "Qh4#"),
         [scene("rnbqkbnr/pppp1ppp/8/4p3/6P1/5P1P/PPPPP3/RNBQKBNR b KQkq - 0 2", "Qh4#")],
     ),
@@ -1420,9 +1419,8 @@ def claims_there_are() -> Iterator[type[Claim]]:
         for kind in waiting.pop().__subclasses__():
             waiting.append(kind)
             is_ours = kind.__module__.startswith(claims.__name__)
-            if (
-                kind not in (Feature, Judged, outcomes.LineEnd) and is_ours
-            ):  # which others are kinds of
+            sorts = (Feature, Judged, outcomes.LineEnd, grades.OfTrap)  # which others are kinds of
+            if kind not in sorts and is_ours:
                 yield kind
 
 

@@ -7,6 +7,7 @@ Their definitions are those of docs/commentary.md; their symbols are in comment/
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -182,31 +183,33 @@ def _is_obvious(scene: Scene) -> bool:
 
 
 @dataclass(frozen=True)
-class Springs(Claim):
-    """A move springs a trap of the opening that has a name."""
+class OfTrap(Claim):
+    """A trap of the opening that has a name."""
 
     trap: str
     line: str = ""  # how the trap goes on
     won: tuple[int, ...] = ()  # kinds of pieces that it wins, where it does not mate
     lost: tuple[int, ...] = ()
+    white: bool = True  # whose move it is
+
+    @abstractmethod
+    def proved(self, scene: Scene) -> bool:
+        """The position after the move is one of the trap."""
+
+
+class Springs(OfTrap):
+    """A move springs a trap."""
 
     def proved(self, scene: Scene) -> bool:
-        """The position after it is one of the trap, and the other side has walked into it."""
+        """The other side has walked into it."""
         return self in springs(scene)
 
 
-@dataclass(frozen=True)
-class WalksInto(Claim):
-    """A side walks into a trap of the opening that has a name."""
-
-    trap: str
-    white: bool
-    line: str = ""  # how the trap is sprung
-    won: tuple[int, ...] = ()  # kinds of pieces that it wins, where it does not mate
-    lost: tuple[int, ...] = ()
+class WalksInto(OfTrap):
+    """A side walks into a trap."""
 
     def proved(self, scene: Scene) -> bool:
-        """The position after its move is that of the trap before it is sprung."""
+        """The other side can spring it next."""
         return self in springs(scene)
 
 
@@ -227,9 +230,8 @@ def springs(scene: Scene) -> list[Springs | WalksInto]:
         won, lost = listed(theirs - own), listed(own - theirs)
     if not is_plain(won, lost):
         won, lost = (), ()
-    if trap.springs:
-        return [Springs(trap.name, line, won, lost)]
-    return [WalksInto(trap.name, scene.mover, line, won, lost)]
+    kind = Springs if trap.springs else WalksInto
+    return [kind(trap.name, line, won, lost, scene.mover)]
 
 
 WEIGHTS: dict[type[Claim], Weights] = {
