@@ -27,7 +27,7 @@ from kibitz.comment.check.verdict import VERDICTS, Search, Setting, judge
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.cover import hampered, let_through, uncovered
 from kibitz.comment.claims.faults import faults
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.judge import Label
 from kibitz.comment.searches import NODES as ANNOTATES
 from kibitz.comment.select.rank import FEATURES, asides, kind_of, proved_of

@@ -20,8 +20,8 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.faults import Better
+from kibitz.comment.claims.lines.outcomes import MatesLater
 from kibitz.comment.claims.merits import MateIn
-from kibitz.comment.claims.outcomes import MatesLater
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Unit
 from kibitz.comment.select.rank import kind_of

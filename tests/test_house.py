@@ -215,7 +215,7 @@ def test_nothing_after_the_analysis_searches() -> None:
     room = PACKAGE / "comment"
     pure = [room / "analysis.py", room / "facts.py", room / "marks.py"]
     pure += (room / "select").glob("*.py")
-    for path in [*pure, *(room / "claims").glob("*.py"), *(room / "words").rglob("*.py")]:
+    for path in [*pure, *(room / "claims").rglob("*.py"), *(room / "words").rglob("*.py")]:
         assert not {name for name in imports(path) if name.startswith("kibitz.engine")}, path
         assert "Searches" not in path.read_text(encoding="utf-8"), path
 

@@ -11,9 +11,9 @@ from kibitz.comment.analysis import Analysis
 from kibitz.comment.annotate import Style, annotate, tones_of
 from kibitz.comment.claims.claim import Step, step
 from kibitz.comment.claims.faults import Allows, AllowsMate, Overlooks
+from kibitz.comment.claims.lines.outlook import answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.comment.claims.motifs import pays
-from kibitz.comment.claims.outlook import answer_line
 from kibitz.comment.claims.positional import TakesFile
 from kibitz.comment.claims.tactical import Discovers, Fork
 from kibitz.comment.decoder.verify import verified

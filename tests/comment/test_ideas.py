@@ -11,6 +11,7 @@ import pytest
 from kibitz.comment.claims.endings import ENDING_FINDERS
 from kibitz.comment.claims.ideas import IDEA_FINDERS
 from kibitz.comment.claims.sacrifices import GIVING_FINDERS
+from kibitz.comment.claims.tempo import TEMPO_FINDERS
 from kibitz.comment.facts import balance
 from kibitz.comment.force import checks_for_ever
 from kibitz.comment.openings import TRAPS, Trap, trap_at
@@ -41,7 +42,9 @@ def test_every_idea_has_true_and_false_positions() -> None:
     for true in (True, False):
         named = {one.name for one in IDEAS if one.true is true}
         assert named >= {
-            find.__name__ for find in (*ENDING_FINDERS, *IDEA_FINDERS, *GIVING_FINDERS)
+            find.__name__
+            for finders in (ENDING_FINDERS, TEMPO_FINDERS, IDEA_FINDERS, GIVING_FINDERS)
+            for find in finders
         }
     assert len(IDEAS) >= 100
 

@@ -11,7 +11,7 @@ import pytest
 
 from kibitz.comment.annotate import comment_on
 from kibitz.comment.claims.claim import Claim
-from kibitz.comment.claims.outlook import Names
+from kibitz.comment.claims.lines.outlook import Names
 from kibitz.comment.facts import Scene
 from kibitz.comment.openings import TRAPS
 from kibitz.comment.select.rank import FEATURES, kind_of

@@ -15,7 +15,7 @@ import pytest
 
 from kibitz.comment import claims
 from kibitz.comment.analysis import Analysis
-from kibitz.comment.claims import aftermath, cover, endings, grades, ideas, outcomes, outlook
+from kibitz.comment.claims import cover, endings, grades, ideas
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -23,6 +23,8 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Judged, Step, net
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Grade
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
+from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, captured_by, exposure
 from kibitz.comment.judge import Evaluation, Label
@@ -843,6 +845,14 @@ CASES: list[Figures] = [
         [
             scene(FORKER, "Kd1", seen(0.5, "d4b5", "e8d8", "b5d4", "d8d7"), seen(0.0, "h7h6")),
             scene(FORKER, "Kd1", seen(0.5, "d4b5"), seen(0.0, "h7h6")),
+        ],
+    ),
+    (
+        WinsBy((LATER_FORK,), "1...h6 2.Nb5 h5 3.Nc7+"),
+        scene(FORKER, "Kd1 h6 Nb5 h5 Nc7+ Kd8 Nxa8"),
+        [
+            scene(FORKER, "Kd1 h6 Nb5 Kd7 Nc7 Kxc7"),
+            scene(FORKER, "Kd1 h6 Nb5"),
         ],
     ),
     (

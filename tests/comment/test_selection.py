@@ -9,16 +9,18 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import LONGEST_LOOK, Analysis
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook, positional
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades, positional
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
-from kibitz.comment.claims.features import Feature, chases, opposition
+from kibitz.comment.claims.features import Feature, chases
 from kibitz.comment.claims.ideas import quiet_killer
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.motifs import pays_off
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
 from kibitz.comment.claims.structure import attacks_loose, attacks_two, guards
+from kibitz.comment.claims.tempo import opposition
 from kibitz.comment.facts import Scene, exposure
 from kibitz.comment.judge import Evaluation
 from kibitz.comment.select.contrast import (

@@ -12,11 +12,11 @@ import chess.pgn
 import pytest
 
 from kibitz.comment import force
-from kibitz.comment.claims.aftermath import PicksUp
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.faults import AllowsMate, faults
+from kibitz.comment.claims.lines.aftermath import PicksUp
+from kibitz.comment.claims.lines.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.merits import Wins
-from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.tactical import TakesLoose
 from kibitz.comment.facts import Scene, Unit, played
 from kibitz.comment.judge import BAD, Label

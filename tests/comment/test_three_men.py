@@ -9,7 +9,7 @@ import chess.syzygy
 import pytest
 
 from kibitz.comment.analyse import analyse
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.facts import scenes_of
 from kibitz.comment.judge import Evaluation, Label, value_of
 from kibitz.comment.searches import Effort, Searches

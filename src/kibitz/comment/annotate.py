@@ -18,7 +18,7 @@ from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import CAUSES
 from kibitz.comment.claims.grades import Grade, grade_of
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.facts import Scene, played, scenes_of
 from kibitz.comment.judge import (
     DECIDED,

@@ -20,7 +20,7 @@ import chess.svg
 
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.grades import Grade
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import SYMBOLS, Evaluation, Label

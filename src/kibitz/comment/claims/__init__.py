@@ -5,6 +5,5 @@
 Functions in tables, each for a plain fact; a new claim is usually one of them: `features` of
 pieces, `structure` of pawns and of pieces that stay, `endings`, `ideas`. Classes: `tactical` (their
 candidates come from `motifs`), `positional`, `sacrifices`, `merits` of good moves, `faults` of bad
-ones and the `cover` they take away, `grades` (the marks), `outcomes`, `aftermath` and `outlook`
-(what it leads to).
+ones and the `cover` they take away, `grades` (the marks), and the `lines` that a move leads to.
 """

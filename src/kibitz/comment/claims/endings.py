@@ -12,9 +12,9 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Claim, Weights, passed, stands, step
-from kibitz.comment.claims.features import Feature, Finder, keeps_opposition
-from kibitz.comment.claims.outcomes import LineEnd
+from kibitz.comment.claims.claim import Claim, Weights, stands, step
+from kibitz.comment.claims.features import Feature, Finder
+from kibitz.comment.claims.lines.outcomes import LineEnd
 from kibitz.comment.claims.positional import is_pawn_ending, taken_back
 from kibitz.comment.facts import (
     Scene,
@@ -31,15 +31,12 @@ from kibitz.comment.facts import (
 from kibitz.comment.judge import BETTER, WON, standing
 
 BEHIND = 2  # pawns' worth from which a stalemate saves something
-FEW = 12  # legal moves of a side that may be in zugzwang
-LEVEL = 0.06  # of winning chances
 CLEARLY_BETTER = 0.32  # well above BETTER
 BRIDGE = 3  # the rank, from 0, where the rook goes in the Lucena position
 FAR = 3  # files between an outside passed pawn and the others
 NEAR = 2  # squares between a king and the one before the pawn that it is to help
 HELPED = 4  # moves to its promotion from which on a king helps a passed pawn
 SOON = 8  # plies of the line within which it does
-LOST_MOVE = 7  # plies within which a king loses a move
 LAST_STEP = 4  # plies within which a king takes a passed pawn
 FAR_UP = 4  # the rank, from 0, from which on a passed pawn or an outpost is worth words
 RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the board
@@ -76,55 +73,6 @@ def underpromotes(scene: Scene) -> Iterator[Feature]:
         if look is not None and look.value >= -BETTER and look.line:
             answer = step(queen, look.line[0])
             yield Feature(underpromotes, scene.mover, (scene.piece,), step=answer, counts=(WINS,))
-
-
-def zugzwang(scene: Scene) -> Iterator[Feature]:
-    """Every move of the other side loses something, and to pass would not."""
-    board, rest = scene.after, passed(scene.after)
-    if rest is None or phase(board) != "endgame" or not 0 < board.legal_moves.count() <= FEW:
-        return
-    if scene.has is not None and scene.has.value > -BETTER:
-        return
-    threat = force.gain(rest)
-    if threat is None or threat >= force.LEAST or mutual_zugzwang_in(scene, rest):
-        return
-    gains = (force.gain(board, move) for move in board.legal_moves)
-    if all(gain is not None and gain <= -force.LEAST for gain in gains):
-        yield Feature(zugzwang, not scene.mover)
-
-
-def mutual_zugzwang(scene: Scene) -> Iterator[Feature]:
-    """The other side loses as it has to move; the mover would not win if it had to."""
-    rest = passed(scene.after)
-    if rest is not None and scene.after.legal_moves.count() and mutual_zugzwang_in(scene, rest):
-        yield Feature(mutual_zugzwang, scene.mover)
-
-
-def mutual_zugzwang_in(scene: Scene, rest: chess.Board) -> bool:
-    """The same, by tables or, where there are only kings and pawns, by long looks at both."""
-    had, has = scene.analysis.outcome(rest), scene.analysis.outcome(scene.after)
-    if has is not None and had is not None:
-        return has == -1 and had <= 0
-    few = is_pawn_ending(scene.after) and scene.after.legal_moves.count() <= FEW
-    if not few or scene.has is None or scene.has.value > -WON:
-        return False
-    look, other = (scene.analysis.deeper(board, LAST_LOOK) for board in (scene.after, rest))
-    if look is None or other is None:
-        return False
-    return look.value <= -WON and other.value <= LEVEL
-
-
-def triangulation(scene: Scene) -> Iterator[Feature]:
-    """Kings alone have moved, and the position is one that was there, with the other to move."""
-    board, now = scene.after.copy(), scene.after.board_fen()
-    for _ in range(LOST_MOVE):
-        if not board.move_stack or board.piece_type_at(board.peek().to_square) != chess.KING:
-            return
-        board.pop()
-        if board.board_fen() == now:
-            if board.turn != scene.after.turn:
-                yield Feature(triangulation, scene.mover)
-            return
 
 
 # --- pawns that run -------------------------------------------------------------------------------
@@ -473,16 +421,12 @@ class WrongBishop(Claim):
 ENDING_FINDERS: dict[Finder, Weights] = {
     stalemate_trick: Weights(0.93, 0.93, 0.93, sharp=True),
     underpromotes: Weights(0.92, 0.92, 0.92, sharp=True, like="offers_trade Threatens PassedPawn"),
-    zugzwang: Weights(0.85, 0.88, 0.88, like="Wins Nets OnlyMove OnlyGood opposition"),
-    mutual_zugzwang: Weights(0.86, 0.89, 0.89, like="Wins Nets OnlyMove OnlyGood opposition"),
-    triangulation: Weights(0.8, 0.82, 0.82, like="opposition king_to_centre"),
     outruns: Weights(
         0.82, 0.8, 0.75, once=True, like="PassedPawn PassedPawnAdvances Runs Threatens"
     ),
     enters_square: Weights(0.8, 0.75, 0.7, once=True, like="king_to_centre Parries"),
     breakthrough: Weights(0.87, 0.9, 0.9, like="GivesUp PassedPawn strikes OnlyGood"),
     outside_passed: Weights(0.6, 0.66, 0.66, like="PassedPawn"),
-    keeps_opposition: Weights(0.7, 0.72, 0.72, like="OnlyMove OnlyGood king_to_centre"),
     diverts: Weights(0.68, 0.72, 0.7, like="outside_passed PassedPawnAdvances"),
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
     escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),

@@ -9,7 +9,6 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK, LONGEST_LOOK, PAIR
-from kibitz.comment.claims.aftermath import AT_ONCE, PicksUp
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     Claim,
@@ -24,9 +23,10 @@ from kibitz.comment.claims.claim import (
     step,
     worth_of,
 )
+from kibitz.comment.claims.lines.aftermath import AT_ONCE, PicksUp
+from kibitz.comment.claims.lines.outcomes import ComesOut
+from kibitz.comment.claims.lines.outlook import answer_holds, answer_moves
 from kibitz.comment.claims.merits import LEAST_THREAT, MateIn, Wins, loses_nothing
-from kibitz.comment.claims.outcomes import ComesOut
-from kibitz.comment.claims.outlook import answer_holds, answer_moves
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.structure import NEAR_KING, near_king
 from kibitz.comment.claims.tactical import Fork, Traps

@@ -21,9 +21,7 @@ from kibitz.comment.claims.claim import (
     Weights,
     is_between,
     passed,
-    step,
 )
-from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -37,7 +35,6 @@ from kibitz.comment.facts import (
     unit,
     units,
 )
-from kibitz.comment.judge import BETTER
 
 HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
 CENTRE = (chess.D4, chess.E4, chess.D5, chess.E5)
@@ -223,59 +220,6 @@ def _from_centre(square: int) -> tuple[int, int]:
     """The king's moves to the nearest square of the centre, and files and ranks together."""
     moves = min(chess.square_distance(square, centre) for centre in CENTRE)
     return moves, min(chess.square_manhattan_distance(square, centre) for centre in CENTRE)
-
-
-def opposition(scene: Scene) -> Iterator[Feature]:
-    """In a pawn ending the kings face each other with one square between, the other to move.
-
-    The other has a move, and takes no pawn by it.
-    """
-    board = scene.after
-    kings = [board.king(True), board.king(False)]
-    if board.occupied != board.kings | board.pawns or scene.piece.kind != chess.KING:
-        return
-    if scene.value is not None and scene.value <= -BETTER:
-        return  # it is of no use
-    white, black = kings
-    assert white is not None
-    assert black is not None
-    lined = white & 7 == black & 7 or white >> 3 == black >> 3
-    if not lined or chess.square_distance(white, black) != 2:
-        return
-    moves = list(board.legal_moves)
-    if moves and not any(map(board.is_capture, moves)):
-        yield Feature(opposition, scene.mover)
-
-
-def keeps_opposition(scene: Scene) -> Iterator[Feature]:
-    """The only good king's move, after which it can face the other king wherever that steps up."""
-    board, white, king = scene.after, scene.mover, scene.landed
-    other, had = board.king(not white), scene.had
-    if not is_pawn_ending(board) or scene.piece.kind != chess.KING or other is None:
-        return
-    if scene.captured is not None:
-        return
-    if had is None or had.other is None or had.value - had.other.value < BETTER:
-        return
-    far = chess.square_distance(other, king)
-    answers = {}
-    for step_up in board.generate_legal_moves(from_mask=chess.BB_SQUARES[other]):
-        if chess.square_distance(step_up.to_square, king) < far:
-            answers[step_up] = next(_facing(played(board, step_up), king), None)
-    first = scene.reply if scene.reply in answers else next(iter(answers), None)
-    if first is not None and all(square is not None for square in answers.values()):
-        told = step(board, first)
-        yield Feature(keeps_opposition, white, square=answers[first], step=told)
-
-
-def _facing(board: chess.Board, king: int) -> Iterator[int]:
-    """Squares on which a king would face the other one, with one square between."""
-    other = board.king(not board.turn)
-    for move in board.generate_legal_moves(from_mask=chess.BB_SQUARES[king]):
-        to = move.to_square
-        lined = other is not None and (to & 7 == other & 7 or to >> 3 == other >> 3)
-        if other is not None and lined and chess.square_distance(to, other) == 2:
-            yield to
 
 
 # --- the expected line ----------------------------------------------------------------------------
@@ -476,7 +420,6 @@ FINDERS: dict[Finder, Weights] = {
     chases: Weights(0.55, 0.5, 0.4),
     trades_ahead: Weights(0.6, 0.5, 0.4, once=True, reason=False),
     king_to_centre: Weights(0.48, 0.45, 0.42),
-    opposition: Weights(0.6, 0.6, 0.55),
     heads_for: Weights(0.45, 0.5, 0.5),
     backs_up: Weights(0.4, 0.46, 0.48),
     makes_way: Weights(0.45, 0.45, 0.4, like="Clears strikes gains_space"),

@@ -16,7 +16,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Weights, gone, is_plain, listed
-from kibitz.comment.claims.outlook import mark_of, next_best
+from kibitz.comment.claims.lines.outlook import mark_of, next_best
 from kibitz.comment.claims.sacrifices import Aim, confirmed_sacrifice
 from kibitz.comment.facts import Scene, is_passed, played
 from kibitz.comment.judge import (

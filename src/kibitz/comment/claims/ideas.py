@@ -26,8 +26,8 @@ from kibitz.comment.claims.claim import (
 )
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Grade, grade_of
+from kibitz.comment.claims.lines.outlook import Draws, drawn
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out
-from kibitz.comment.claims.outlook import Draws, drawn
 from kibitz.comment.claims.structure import fixed_pawns, near_king
 from kibitz.comment.facts import (
     WORTH,
@@ -273,7 +273,9 @@ class Poisons(Claim):
 def poisons(scene: Scene) -> list[Poisons]:
     """The piece of most worth that is guarded by tactics alone, if it was not so before."""
     has, after, rest = scene.has, scene.after, passed(scene.before)
-    if has is None or rest is None or after.is_check() or abs(has.value) >= DECIDED:
+    if has is None or rest is None or after.is_check():
+        return []
+    if has.value >= DECIDED or (has.value <= -DECIDED and phase(after) != "endgame"):
         return []
     for piece in sorted(units(after, scene.mover), key=lambda piece: -piece.worth):
         takers = _takers(after, piece)
@@ -281,12 +283,15 @@ def poisons(scene: Scene) -> list[Poisons]:
             continue
         if (before := _takers(rest, piece)) and _all_fail(rest, before):
             continue
-        if not before and piece.square in rest.attacks(scene.move.from_square):
+        left = not before and piece.square in rest.attacks(scene.move.from_square)
+        if left and phase(after) != "endgame":
             continue  # it was guarded, and is no more
         taker = min(takers, key=lambda move: unit(after, move.from_square).worth)
         look = scene.analysis.deeper(played(after, taker), LAST_LOOK)
-        if look is None or not look.line or look.value + has.value < COSTS:
+        if look is None or not look.line:
             continue
+        if look.value + has.value < COSTS and abs(has.value) < DECIDED:
+            continue  # in a won ending all else loses as well
         if not _wins_anyway(after, taker, look.line[0]):
             reply = step(played(after, taker), look.line[0])
             return [Poisons(piece, step(after, taker), reply)]
@@ -304,6 +309,8 @@ def _wins_anyway(board: chess.Board, taker: chess.Move, reply: chess.Move) -> bo
     best, gain = force.best(rest), force.gain(rest)
     if gain is None or gain < LEAST_THREAT:
         return False
+    if best is not None and best.from_square == taker.to_square:
+        return False  # the pawn that would be taken queens
     if best is None or best.to_square != taker.from_square:
         return True
     gain = force.gain(rest, reply) if reply in rest.legal_moves else None

@@ -35,6 +35,7 @@ from kibitz.comment.facts import (
 )
 from kibitz.comment.judge import BETTER, WON
 
+THREE = 3  # men on the board, kings included, up to which rules tell the result
 KINGSIDE_AND_QUEENSIDE = (
     (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
     (chess.BB_FILE_A | chess.BB_FILE_B | chess.BB_FILE_C),
@@ -254,6 +255,15 @@ class PawnEnding(Claim):
         """The last piece goes with the move, or once it was taken back."""
         end = taken_back(scene)
         return is_pawn_ending(end) and not is_pawn_ending(scene.before)
+
+
+def is_certain_draw(scene: Scene) -> bool:
+    """Whether so few men are left that the result is known, and nobody wins."""
+    end = taken_back(scene)
+    if end.occupied.bit_count() > THREE:
+        return False
+    look = scene.analysis.deeper(end)
+    return look is not None and not look.score.amount and look.mate is None
 
 
 def taken_back(scene: Scene) -> chess.Board:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import Weights, passed
+from kibitz.comment.claims.claim import Weights, is_between, passed
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
     RECENT,
@@ -435,7 +435,29 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
     return [piece for piece in pieces if board.attacks_mask(piece.square) & ring]
 
 
+def shuts_off(scene: Scene) -> Iterator[Feature]:
+    """A piece comes between a slider and the square where a pawn will be promoted next.
+
+    Nothing else attacks that square, and what has come is not lost.
+    """
+    board, white = scene.after, scene.mover
+    last = chess.BB_RANK_7 if white else chess.BB_RANK_2
+    if force.loss_on(board, scene.landed) >= force.LEAST or scene.move.promotion:
+        return
+    for square in chess.scan_forward(board.pieces_mask(chess.PAWN, white) & last):
+        goal = square + (8 if white else -8)
+        had, has = (there.copy(stack=False) for there in (scene.before, board))
+        for there in (had, has):
+            there.remove_piece_at(square)
+        if has.piece_at(goal) is not None or has.is_attacked_by(not white, goal):
+            continue
+        for guard in had.attackers(not white, goal):
+            if is_between(scene.landed, guard, goal) and scene.landed != square:
+                yield Feature(shuts_off, white, (unit(board, guard),), square=goal)
+
+
 PIECE_FINDERS: dict[Finder, Weights] = {
+    shuts_off: Weights(0.97, 0.97, 0.96, like="quiet_killer OnlyGood OnlyMove Threatens"),
     attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
     attacks_two: Weights(0.61, 0.61, 0.61, sharp=True, like="Fork Threatens chases attacks_loose"),
     presses: Weights(0.62, 0.62, 0.6, sharp=True, like="Threatens chases attacks_loose"),

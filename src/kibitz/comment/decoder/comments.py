@@ -11,7 +11,7 @@ import numpy as np
 
 from kibitz.comment.annotate import Words
 from kibitz.comment.claims.claim import Claim
-from kibitz.comment.claims.outlook import outlooks
+from kibitz.comment.claims.lines.outlook import outlooks
 from kibitz.comment.decoder.file import Decoder, Sampling
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
-from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, standing
 from kibitz.comment.select.rank import kind_of

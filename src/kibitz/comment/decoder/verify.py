@@ -20,8 +20,8 @@ from kibitz.comment.check.readers import KIND, NAMED, kind_named
 from kibitz.comment.check.statements import Stands, Thing, View
 from kibitz.comment.check.text import MOVE, sentences
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import outlook
 from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.claims.lines import outlook
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
 from kibitz.comment.facts import Scene
 from kibitz.comment.select.rank import kind_of

@@ -9,12 +9,13 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import AS_GOOD
-from kibitz.comment.claims import aftermath, cover, outcomes, outlook
+from kibitz.comment.claims import cover
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, passed, stands, taken_if_passed
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.structure import steps_away
 from kibitz.comment.facts import (
     WORTH,
@@ -72,10 +73,9 @@ def is_incidental(claim: Claim, scene: Scene, alike: Callable[[Scene], Scene | N
     """Whether a move does something slight that another as good one does not do."""
     slight = kind_of(claim) in (*DEFENDS, *SLIGHT, *FAINT, *HITS) or is_by_product(claim)
     slight = slight or isinstance(claim, outlook.Intends)
-    if not slight or threatens_mate(claim):
-        return False
-    other = alike(scene)
-    return other is not None and not claim.proved(other)
+    if slight and not threatens_mate(claim) and (other := alike(scene)) is not None:
+        return not claim.proved(other)
+    return False
 
 
 def consequences(scene: Scene) -> Iterator[Claim]:
@@ -221,7 +221,7 @@ def is_there_too(claim: Claim, moves: Sequence[Scene]) -> bool:
 
 def _is_loose_there(claim: Claim, line: Scene) -> bool:
     """Whether what is attacked without a guard is so after a move of another line, too."""
-    if not isinstance(claim, Feature) or claim.name != "attacks_loose":
+    if kind_of(claim) != "attacks_loose" or not isinstance(claim, Feature):
         return False
     target = claim.pieces[0]
     return stands(line.after, target) and is_unsafe(line.after, target.square)

@@ -9,14 +9,14 @@ from typing import TypeAlias
 import chess
 
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
 from kibitz.comment.claims.endings import WrongBishop
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import Springs, WalksInto, springs
-from kibitz.comment.claims.outlook import Draws, mark_of
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
+from kibitz.comment.claims.lines.outlook import Draws, mark_of
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label

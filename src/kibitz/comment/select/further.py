@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import chess
 
 from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
-from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -18,8 +17,9 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, falls_along, is_forced, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.features import imbalance
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
+from kibitz.comment.claims.lines.outlook import is_forcing, mark_of
 from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import is_forcing, mark_of
 from kibitz.comment.claims.structure import attacks_loose
 from kibitz.comment.facts import Scene, Unit, balance, phase, unit
 from kibitz.comment.judge import Label

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import chess
 
-from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
@@ -14,6 +13,7 @@ from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.endings import FAR_UP
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Unit

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, cover, grades, outcomes, outlook
+from kibitz.comment.claims import cover, grades
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -25,6 +25,8 @@ from kibitz.comment.claims.ideas import (
     poisons,
     rescues,
 )
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
+from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.merits import LEAST_THREAT, merits, threatened
 from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
 from kibitz.comment.claims.positional import changes
@@ -35,6 +37,7 @@ from kibitz.comment.claims.sacrifices import (
     confirmed_sacrifice,
 )
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
+from kibitz.comment.claims.tempo import TEMPO_FINDERS
 from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.force import loss_on
 
@@ -55,12 +58,14 @@ WEIGHTS: dict[type[Claim], Weights] = {
     outlook.BeatsNext: Weights(0.3, 0.3, 0.3),  # of most moves
     outlook.NextFails: Weights(0.55, 0.55, 0.55),
     outlook.Intends: Weights(0.5, 0.5, 0.5),
+    WinsBy: Weights(0.5, 0.5, 0.5),
 }
 FEATURES = {
     **FINDERS,
     **PAWN_FINDERS,
     **PIECE_FINDERS,
     **ENDING_FINDERS,
+    **TEMPO_FINDERS,
     **IDEA_FINDERS,
     **GIVING_FINDERS,
 }

@@ -9,12 +9,12 @@ from typing import TypeAlias, TypeGuard
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, outcomes, outlook
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, worth_of
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.merits import LEAST_THREAT, threatened
 from kibitz.comment.facts import Scene, balance, played
 from kibitz.comment.select.rank import (

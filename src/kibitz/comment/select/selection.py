@@ -11,7 +11,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims import grades, outcomes, outlook
+from kibitz.comment.claims import grades
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
@@ -19,13 +19,15 @@ from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
 from kibitz.comment.claims.features import Feature, keeps_from
 from kibitz.comment.claims.ideas import forestalled
+from kibitz.comment.claims.lines import outcomes, outlook
+from kibitz.comment.claims.lines.outlook import mark_of
+from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
 from kibitz.comment.select.contrast import consequences, is_there_too
 from kibitz.comment.select.criticism import criticised
-from kibitz.comment.select.further import hit_next, intends
+from kibitz.comment.select.further import hit_next, how_it_wins, intends
 from kibitz.comment.select.kinds import BESIDES, GAINS, SOLID
 from kibitz.comment.select.rank import (
     ALONE,
@@ -82,6 +84,7 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         chosen = [*reasons(scene, level, 1, [*consequences(scene)]), *chosen][:2]
     if sprung := [c for c in chosen if isinstance(c, grades.Springs) and c.line]:
         chosen = [*[c for c in chosen if isinstance(c, MUST_PAY)][:1], *sprung]  # how, and the trap
+    chosen = _with_point(scene, chosen, level)
     heaviest = max((weight_of(claim, level) for claim in chosen), default=0.0)
     slight = len(chosen) == 1 and scene.before.ply() - memory.spoke_at < REST
     dull = LOUD if _is_dull(scene) else ALONE[level] if slight else 0.0
@@ -90,6 +93,19 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
         how = (not_retaken(scene) or retaking_fails(scene)) if alone else []
         return Selection((*chosen, *how) or tuple(_expected(scene)))
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
+
+
+def _with_point(scene: Scene, chosen: list[Claim], level: Level) -> list[Claim]:
+    """A gain, and the later move that brings it, where nothing says how it is won."""
+    bare = [claim for claim in chosen if kind_of(claim) in BARE]
+    if not bare or any(kind_of(claim) not in (*BARE, *EMPTY) for claim in chosen):
+        return chosen
+    if scene.captured is not None and isinstance(bare[0], merit.Wins):
+        return chosen  # which is what it takes
+    plies, how = how_it_wins(scene, level)
+    how = tuple(claim for claim in how if not isinstance(claim, tactic.TakesLoose))
+    point = WinsBy(how, scene.told(plies + 1))
+    return [bare[0], point] if how and point.proved(scene) else chosen
 
 
 def _expected(scene: Scene) -> list[Claim]:
@@ -244,6 +260,7 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
             memory.won_at[scene.mover] = scene.before.ply()
 
 
+BARE = ("Wins", "Nets", "ComesOut", "quiet_killer")  # a gain that does not say how
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps

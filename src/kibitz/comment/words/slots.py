@@ -7,13 +7,14 @@ from dataclasses import fields
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims import aftermath, grades, outcomes, outlook
 from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import grades
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step
 from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
 from kibitz.comment.select.rank import kind_of, threatens_mate
@@ -27,6 +28,7 @@ COUNTED = (
     "reaches_ending",
     "simplifies",
     "trades_cover",
+    "mutual_zugzwang",
 )
 LOST = 200  # centipawns from which on a piece is lost and not only exchanged
 
@@ -82,9 +84,7 @@ def claim_key(claim: Claim, scene: Scene) -> str:
     match claim:
         case tactic.Fork() if len(claim.targets) > 2:
             name += ".many"
-        case tactic.Pins() if claim.to.kind == chess.KING:
-            name += ".king"
-        case tactic.Discovers() | tactic.UsesPin():
+        case tactic.Pins() | tactic.Discovers() | tactic.UsesPin():
             name += _line_key(claim)
         case tactic.Deflects():
             form = ".overloaded" if claim.was_taken and claim.target else ""
@@ -101,6 +101,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".some"
         case merit.Verdict(result):
             name += f".{result}"
+        case changed.PawnEnding() if changed.is_certain_draw(scene):
+            name += ".0"
         case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
         case merit.Threatens(target=None) | merit.Parries(target=None):
@@ -137,8 +139,10 @@ def _idea_key(claim: GivesUp | grades.Springs | grades.WalksInto) -> str:
     return ""
 
 
-def _line_key(claim: tactic.Discovers | tactic.UsesPin) -> str:
+def _line_key(claim: tactic.Pins | tactic.Discovers | tactic.UsesPin) -> str:
     """What is added to the key of an uncovered check, or of a pinned piece that is hit."""
+    if isinstance(claim, tactic.Pins):
+        return ".king" if claim.to.kind == chess.KING else ""
     if isinstance(claim, tactic.UsesPin):
         return ".hit" if claim.spared is None else ""
     return ".check" if claim.target.kind == chess.KING else ""

@@ -13,8 +13,7 @@ from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.grades import WalksInto
-from kibitz.comment.claims.motifs import MUST_PAY
-from kibitz.comment.claims.outlook import (
+from kibitz.comment.claims.lines.outlook import (
     Intends,
     NextFails,
     answer_line,
@@ -23,6 +22,8 @@ from kibitz.comment.claims.outlook import (
     next_best,
     next_idea,
 )
+from kibitz.comment.claims.lines.point import WinsBy
+from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import standing
 from kibitz.comment.select.rank import FEATURE_WEIGHTS, Level, Memory, kind_of
@@ -78,6 +79,9 @@ class Speaker:
         language, texts = self.language, list[str]()
         move = language.notation(step(scene.before, scene.move).text)
         for claim in (claim for claim in claims if self._says(claim, scene)):
+            if isinstance(claim, WinsBy):
+                texts.append(self._fault(scene, claim, scored=False))
+                continue
             text = self.predicate(claim, scene, unlike=texts[-1] if texts else "")
             verb, _, rest = text.partition(" ")
             against = bool(texts) and _speaks_against(claim, scene) != _speaks_against(
@@ -131,6 +135,8 @@ class Speaker:
                 first = scene.other if isinstance(claim, fault.Allows) else scene.instead
                 slots["line"] = language.notation(line_to(first, claim.plies))
                 why = self._which(first.ahead(claim.plies) or first, claim.why)
+            case WinsBy():
+                why = self._which(scene.ahead(claim.plies) or scene, claim.why)
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
                 if not (why or scored) and (values := scores(scene)):
@@ -143,14 +149,8 @@ class Speaker:
                     why = why or self._kept(scene)
                 if not why and name == "Better" and (values := scores(scene)):
                     name, slots = "Better.worth", slots | worth(values, language)
-            case fault.LosesEnding(worse=True):
-                name += ".worse"
-            case fault.GoesBack() if claim.line:
-                name += ".line"
-            case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
-                name += ".1"
-            case WalksInto():
-                name = claim_key(claim, scene)
+            case _:
+                name += _added(claim, scene)
         if why:
             slots["why"] = why
             name += "" if name.endswith(".later") else ".why"
@@ -205,6 +205,20 @@ class Speaker:
         text = min(order, key=lambda text: self._used[text])
         self._used[text] += 1
         return text
+
+
+def _added(claim: Claim, scene: Scene) -> str:
+    """What is added to the name of a fault whose texts depend on more than its reason."""
+    match claim:
+        case fault.LosesEnding(worse=True):
+            return ".worse"
+        case fault.GoesBack() if claim.line:
+            return ".line"
+        case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
+            return ".1"
+        case WalksInto():
+            return claim_key(claim, scene).removeprefix(kind_of(claim))
+    return ""
 
 
 def _speaks_against(claim: Claim, scene: Scene) -> bool:

@@ -15,11 +15,11 @@ import chess.pgn
 from kibitz.comment import force
 from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.aftermath import PicksUp, Takes
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Kinds, step, worth_of
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
+from kibitz.comment.claims.lines.aftermath import PicksUp, Takes
+from kibitz.comment.claims.lines.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.merits import Nets, Wins
-from kibitz.comment.claims.outcomes import ComesOut, MatesLater
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.tactical import TakesLoose
 from kibitz.comment.facts import phase

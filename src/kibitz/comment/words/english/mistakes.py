@@ -95,6 +95,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The answer is {reply}, which {why}.",
         "The trouble is {reply}: it {why}.",
     ),
+    "WinsBy": ("The point is {line}, which {why}.", "The point is {line}: the last move {why}."),
     "Allows.later": (
         "The trouble is {line}, which {why}.",
         "{other} answers {line}, which {why}.",

@@ -187,6 +187,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "LosesCastling": ("gives up the right to castle", "means that {mover} can no longer castle"),
     "OppositeCastling": ("puts the kings on opposite wings", "leaves the kings on opposite wings"),
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
+    "shuts_off": ("cuts {piece} off from {square}, where the pawn will queen",),
+    "PawnEnding.0": ("leads to a pawn ending that is drawn",),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
     "Triangle": (
         "begins a triangle that loses a move: {line} is the same position with {other} to move",
@@ -323,9 +325,16 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "underpromotes.1": ("makes a {own}, which gives check where a queen would not",),
     "underpromotes.2": ("makes a {own}, as a queen would not win: {step} answers it",),
     "zugzwang": ("puts {side} in zugzwang: every move loses something",),
-    "mutual_zugzwang": (
+    "mutual_zugzwang.0": (
         "is mutual zugzwang with {other} to move: whoever has to move spoils the game",
     ),
+    "mutual_zugzwang.1": (
+        "takes the opposition, and it is mutual zugzwang: whoever has to move spoils the game",
+    ),
+    "mutual_zugzwang.2": (
+        "is a spare move of a pawn that leaves {other} to move in mutual zugzwang",
+    ),
+    "avoids_zugzwang": ("avoids {step}, which is mutual zugzwang with {mover} to move",),
     "triangulation": ("loses a move by triangulation: the same position, with {other} to move",),
     "outruns": ("leaves {other}'s king outside the square of the pawn on {at}",),
     "enters_square": ("brings the king into the square of the pawn on {at} just in time",),

@@ -239,6 +239,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "lässt die Könige auf verschiedenen Flügeln stehen",
     ),
     "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
+    "shuts_off": ("schneidet {piece:den} von {square} ab, wo sich der Bauer umwandeln wird",),
+    "PawnEnding.0": ("führt in ein Bauernendspiel, das remis ist",),
     "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
     "Triangle": (
         "beginnt ein Dreieck, das ein Tempo verliert: {line} führt zurück, mit {other} am Zug",
@@ -383,7 +385,14 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "verwandelt den Bauern in {own:einen}, da eine Dame nicht gewinnen würde: {step}",
     ),
     "zugzwang": ("bringt {side} in Zugzwang: Jeder Zug verliert etwas",),
-    "mutual_zugzwang": (
+    "mutual_zugzwang.1": (
+        "nimmt die Opposition, und es herrscht gegenseitiger Zugzwang: Wer zieht, verdirbt alles",
+    ),
+    "mutual_zugzwang.2": (
+        "ist ein Reservezug des Bauern, der {other} in gegenseitigem Zugzwang ziehen lässt",
+    ),
+    "avoids_zugzwang": ("vermeidet {step} mit gegenseitigem Zugzwang und {mover} am Zug",),
+    "mutual_zugzwang.0": (
         "führt zu gegenseitigem Zugzwang mit {other} am Zug: Wer ziehen muss, verdirbt die Partie",
     ),
     "triangulation": (

@@ -28,8 +28,8 @@ from kibitz.comment.claims.claim import (
 )
 from kibitz.comment.claims.cover import not_retaken
 from kibitz.comment.claims.endings import FAR_UP, StopsPassed, stopped
+from kibitz.comment.claims.lines.outcomes import LineEnd, reference
 from kibitz.comment.claims.merits import LEAST_THREAT, Wins, keeps_more
-from kibitz.comment.claims.outcomes import LineEnd, reference
 from kibitz.comment.facts import (
     SHOWN,
     WORTH,

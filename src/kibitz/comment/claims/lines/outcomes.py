@@ -31,8 +31,8 @@ from kibitz.comment.claims.claim import (
     without_trade,
     worth_of,
 )
+from kibitz.comment.claims.lines.outlook import FAR, Draws, drawn
 from kibitz.comment.claims.merits import MateIn, keeps_more
-from kibitz.comment.claims.outlook import FAR, Draws, drawn
 from kibitz.comment.claims.positional import has_opposite_bishops
 from kibitz.comment.facts import (
     SHOWN,
