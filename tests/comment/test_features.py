@@ -58,6 +58,11 @@ CASES: list[tuple[str, str, list[str]]] = [
         "r1bq1rk1/pp2ppbp/2np1npB/8/3NP3/2N2P2/PPPQ2PP/R3KB1R w KQ - 0 1",
         ["Bxg7", "Kxg7", "O-O-O"],
     ),
+    (
+        "trades_cover",
+        "r2q1rk1/pp2ppbp/3p1np1/8/3PP3/2N1B3/PP1Q1PPP/R4RK1 w - - 0 1",
+        ["Bh6", "Qd7"],
+    ),
     ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
     ("attacks_two", "4k3/8/8/n1n5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
     ("outnumbers", "4k3/8/1n6/4N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
@@ -139,6 +144,11 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
         "trades_cover",
         "r1bqk2r/pp2ppbp/2np1npB/8/3NP3/2N2P2/PPPQ2PP/R3KB1R w KQkq - 0 1",
         ["Bxg7", "Rg8", "O-O-O"],
+    ),
+    (  # where the bishop is lost
+        "trades_cover",
+        "r2q1rk1/pp2ppbp/3p1np1/8/3PP3/2N1B3/PP3PPP/R2Q1RK1 w - - 0 1",
+        ["Bh6", "Bxh6"],
     ),
     ("opposition", "3k4/3P4/4K3/8/8/8/8/8 w - - 0 1", ["Kd6"]),  # stalemate
     ("opposition", "8/8/8/8/8/1k1p4/3K4/8 b - - 0 1", ["Kb2"]),  # and the pawn falls

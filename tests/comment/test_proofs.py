@@ -327,7 +327,7 @@ CASES: list[Figures] = [
             scene("2kr3r/ppp2p1p/3b1q2/8/7n/2NP4/PPP1BPPP/R1BQK2R w KQ - 0 1", "O-O"),
         ],
     ),
-    # Another move is the best; what is taken so is no loss.
+    # Another move is clearly the best; what is taken so is no loss.
     (
         ideas.Fails(
             Step(chess.Move.from_uci("c6e5"), "18...Nxe5"),
@@ -335,7 +335,7 @@ CASES: list[Figures] = [
         ),
         replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=TAKES),
         [
-            replace(scene(NATURAL, "Qb8", seen(0.7, "c7d7"), seen(-0.7)), analysis=TAKES),
+            replace(scene(NATURAL, "Qb8", seen(0.7, "c7d7"), seen(-0.6)), analysis=TAKES),
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=LEVEL),
             replace(scene(NATURAL, "Qb8", seen(0.7, "c7b8"), seen(-0.7)), analysis=RETAKES),
         ],

@@ -1655,3 +1655,28 @@ def test_a_move_that_is_asked_for_alone_is_said_to_lead_where_the_line_leads() -
     made = scene(fen, "Bxc6+ bxc6 Kd2 Kd7", seen(0.2, "b5c6"), seen(-0.2, "b7c6"))
     assert "Doubles" in kinds(select(made, Memory(), "club", Tone.ASKED).claims)
     assert "Doubles" not in kinds(select(made, Memory(), "club", Tone.KEEN).claims)
+
+
+SICILIAN = "rnbqkb1r/pp2pppp/3p1n2/8/3NP3/8/PPP2PPP/RNBQKB1R w KQkq - 1 5"
+ROOKS = "r5k1/5ppp/8/8/8/8/4RPPP/4R1K1 w - - 0 1"
+
+
+def test_who_asks_of_one_move_hears_the_name_of_its_opening_too() -> None:
+    made = scene(SICILIAN, "f3 a6", seen(0.1, "b1c3"), seen(-0.05, "a7a6"))
+    assert kinds(select(made, Memory(), "club", Tone.ASKED).claims)[-1] == "Names"
+    assert "Names" not in kinds(select(made, Memory(), "club", Tone.PLAIN).claims)
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "shown"),
+    [
+        (ROOKS, "Re8+ Rxe8 Rxe8#", True),
+        ("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", "Kf7 Kh7 Qh1#", False),  # of no pattern
+    ],
+)
+def test_the_pattern_of_a_mate_that_comes_soon_is_shown(fen: str, line: str, shown: bool) -> None:
+    made = replace(
+        scene(fen, line, seen(1.0, mate=2), seen(-1.0, mate=-1)),
+        analysis=along(fen, line, 1.0),
+    )
+    assert ("WinsBy" in kinds(select(made, Memory(), "club").claims)) is shown

@@ -386,11 +386,17 @@ def keeps_from(scene: Scene) -> Iterator[Feature]:
 
 
 def trades_cover(scene: Scene) -> Iterator[Feature]:
-    """A bishop takes the one before the other king that looks along a long diagonal.
+    """A bishop takes the one before the other king that looks along a long diagonal, or offers to.
 
-    Its pawns stand on squares of the other colour there. `counts` are 1 for light squares.
+    Its pawns stand on squares of the other colour there. `counts` are 1 for light squares, and a
+    second 1 for an offer.
     """
     took, white = scene.captured, scene.mover
+    offers = took is None
+    if took is None and scene.piece.kind == chess.BISHOP:
+        faced = scene.after.attacks(scene.landed) & scene.after.pieces(chess.BISHOP, not white)
+        safe = force.loss_on(scene.after, scene.landed) < force.LEAST
+        took = unit(scene.after, faced.pop()) if faced and safe else None
     king, corners = (
         scene.after.king(not white),
         (chess.G7, chess.B7) if white else (chess.G2, chess.B2),
@@ -400,10 +406,12 @@ def trades_cover(scene: Scene) -> Iterator[Feature]:
     if took.square not in corners or king is None or chess.square_distance(king, took.square) > 1:
         return
     front = took.square + (-8 if white else 8)
-    back = scene.reply is not None and scene.reply.to_square == scene.landed
+    back = offers or (scene.reply is not None and scene.reply.to_square == scene.landed)
     if back and scene.before.piece_at(front) == chess.Piece(chess.PAWN, not white):
         light = bool(chess.BB_SQUARES[took.square] & chess.BB_LIGHT_SQUARES)
-        yield Feature(trades_cover, white, (took,), counts=(int(light),))
+        yield Feature(
+            trades_cover, white, (took,), counts=(int(light), 1) if offers else (int(light),)
+        )
 
 
 FINDERS: dict[Finder, Weights] = {

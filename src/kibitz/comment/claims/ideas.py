@@ -12,7 +12,7 @@ from itertools import chain
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.analysis import AS_GOOD, LAST_LOOK
 from kibitz.comment.claims.claim import (
     CENTIPAWNS,
     MINOR,
@@ -208,7 +208,9 @@ class Fails(Claim):
 def fails(scene: Scene) -> list[Fails]:
     """Why the move that suggests itself is not the best one."""
     had, before = scene.had, scene.before
-    if had is None or scene.has is None or had.line[:1] != (scene.move,):
+    if had is None or scene.has is None:
+        return []
+    if had.line[:1] != (scene.move,) and had.value + scene.has.value > AS_GOOD:
         return []
     if had.value < -BETTER:  # where one move is as bad as another
         return []

@@ -22,9 +22,10 @@ from kibitz.comment.claims.ideas import forestalled
 from kibitz.comment.claims.lines import outcomes, outlook
 from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.claims.lines.point import WinsBy
-from kibitz.comment.claims.motifs import MUST_PAY
+from kibitz.comment.claims.motifs import MUST_PAY, motifs
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
+from kibitz.comment.openings import opening_of
 from kibitz.comment.select.contrast import consequences, is_there_too
 from kibitz.comment.select.criticism import criticised
 from kibitz.comment.select.further import hit_next, how_it_wins, intends
@@ -91,7 +92,8 @@ def select(scene: Scene, memory: Memory, level: Level, tone: Tone = Tone.PLAIN) 
     if tone is Tone.ASKED:
         alone = [*map(type, chosen)] == [merit.Wins]
         how = (not_retaken(scene) or retaking_fails(scene)) if alone else []
-        return Selection((*chosen, *how) or tuple(_expected(scene)))
+        named = _opening(scene) if len(chosen) == 1 and not how else []
+        return Selection((*chosen, *how, *named) or tuple(_expected(scene)))
     return Selection() if sparing and not praised and heaviest < dull else Selection(tuple(chosen))
 
 
@@ -102,17 +104,26 @@ def _with_point(scene: Scene, chosen: list[Claim], level: Level) -> list[Claim]:
         return chosen
     if scene.captured is not None and isinstance(bare[0], merit.Wins):
         return chosen  # which is what it takes
-    plies, how = how_it_wins(scene, level)
+    if isinstance(bare[0], merit.MateIn):
+        plies, how = _mate_shown(scene, bare[0].moves)
+    else:
+        plies, how = how_it_wins(scene, level)
     how = tuple(claim for claim in how if not isinstance(claim, tactic.TakesLoose))
     point = WinsBy(how, scene.told(plies + 1))
     return [bare[0], point] if how and point.proved(scene) else chosen
 
 
+def _mate_shown(scene: Scene, moves: int) -> tuple[int, tuple[Claim, ...]]:
+    """The pattern of a mate that comes soon, and the plies until then."""
+    last = scene.ahead(2 * moves) if moves <= SHOWN_MATE else None
+    mates = [] if last is None else [c for c in motifs(last) if isinstance(c, tactic.Mates)]
+    return 2 * moves, tuple(claim for claim in mates if claim.pattern or claim.guard)[:1]
+
+
 def _expected(scene: Scene) -> list[Claim]:
     """What little there is to say of a move: its opening, what it offers, how it should go on."""
     ahead = outlook.outlooks(scene)
-    opening = [claim for claim in ahead if isinstance(claim, outlook.Names)]
-    plain: list[Claim] = [*opening, *changed.triangles(scene), *outcomes.offers(scene)]
+    plain: list[Claim] = [*_opening(scene), *changed.triangles(scene), *outcomes.offers(scene)]
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
         return plain or kept[:1]
@@ -120,6 +131,13 @@ def _expected(scene: Scene) -> list[Claim]:
     leaves = [] if look is None else [outlook.Leaves(standing(-look.value))]
     goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
     return [*(claim for claim in leaves if claim.proved(scene)), *goes_on]
+
+
+def _opening(scene: Scene) -> list[Claim]:
+    """The name of the opening that a move enters."""
+    opening = opening_of(scene.after)
+    names = [] if opening is None else [outlook.Names(opening.name)]
+    return [claim for claim in names if claim.proved(scene)]
 
 
 def _is_beside(scene: Scene, chosen: Sequence[Claim]) -> bool:
@@ -260,9 +278,10 @@ def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
             memory.won_at[scene.mover] = scene.before.ply()
 
 
-BARE = ("Wins", "Nets", "ComesOut", "quiet_killer")  # a gain that does not say how
+BARE = ("Wins", "Nets", "ComesOut", "quiet_killer", "MateIn")  # a gain that does not say how
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
+SHOWN_MATE = 3  # moves until a mate up to which its pattern is told
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced

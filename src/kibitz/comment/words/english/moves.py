@@ -373,6 +373,12 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "keeps_from": ("keeps {piece} from {square}",),
     "trades_cover.1": ("trades the bishop that guards the light squares beside {other}'s king",),
     "trades_cover.0": ("trades the bishop that guards the dark squares beside {other}'s king",),
+    "trades_cover.11": (
+        "offers to trade the bishop that guards the light squares beside {other}'s king",
+    ),
+    "trades_cover.01": (
+        "offers to trade the bishop that guards the dark squares beside {other}'s king",
+    ),
     "greek_gift": ("is the Greek gift: it draws the king out for a knight on {square}",),
     "Forestalls": ("stops {step}, which would have been strong",),
     "Offers": ("offers {piece}: {step} is answered by {reply}",),
@@ -381,49 +387,6 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "weak_squares.1": ("leaves the light squares around {side}'s king weak",),
     "opens_centre": ("opens the {file}-file against the king in the centre",),
     "XRay": ("has {by} behind it, which guards {square} through {through}",),
-    # what the best move keeps; numbers as in judge.standing
-    "RetakingFails": ("takes {target}, and {back} is met by {answer}",),
-    "NotRetaken": ("meets {back} with {answer}", "answers {back} with {answer}"),
-    "Undermines": (
-        "undermines {guard}, which guards {target}",
-        "undermines {guard}, a guard of {target}",
-    ),
-    "Covers": ("guards {target}",),
-    "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
-    "Meets.off": ("keeps the {kind} off {at}: {reply} loses it to {answer}",),
-    "Meets.mate": ("meets {reply}, which threatens {mate}, with {answer}",),
-    "Prevents": ("does not allow {reply}", "rules out {reply}"),
-    # where a move leads
-    "Continues": ("is likely to be followed by {line}", "should lead to {line}"),
-    "Leaves.2": ("leaves {mover} winning",),
-    "Leaves.1": ("leaves {mover} better",),
-    "Leaves.0": ("leaves the game level",),
-    "Leaves.-1": ("leaves {mover} worse",),
-    "Leaves.-2": ("leaves {mover} lost",),
-    "NextFails": (
-        "is better than {step}: {reply} then {why}",
-        "is to be preferred to {step}: {reply} then {why}",
-    ),
-    "Intends": ("threatens {step}, and that {why}", "has the threat {step}, and that {why}"),
-    "Intends.mate": ("prepares {step}, and that {why}",),
-    "BeatsNext.0": ("is better than {step}, after which the game is level",),
-    "BeatsNext.-1": ("is better than {step}, after which {mover} is worse",),
-    "BeatsNext.-2": ("is better than {step}, which loses",),
-    "Scored": ("leaves a score of {score}", "leads to a score of {score}"),
-    "Marked.6": ("is an inaccuracy", "is not the most exact move"),
-    "Marked.2": ("is a mistake",),
-    "Marked.4": ("is a blunder", "is a bad mistake"),
-    "Develops": ("develops the {kind}", "brings the {kind} into play"),
-    "NearsGoal": (
-        "brings the pawn within {squares} squares of promotion",
-        "leaves the passed pawn {squares} squares to go",
-    ),
-    "Names": ("enters the {opening}", "brings about the {opening}"),
-    "OnlyMate": ("is the only move that mates at once", "is the one move that ends the game"),
-    "NoEscape": ("leaves the king no square: {why}", "takes all squares from the king: {why}"),
-    "Keeps.2": ("keeps the win", "keeps {mover} winning"),
-    "Keeps.1": ("keeps the better game", "keeps {mover} better"),
-    "Keeps.0": ("keeps the game level", "holds the balance"),
 }
 
 # Texts in simpler words, for the beginner's level.
