@@ -28,7 +28,7 @@ from kibitz.zero.selfplay.play import play
 pytestmark = pytest.mark.skipif(not COMPILED, reason="plays thousands of moves")
 
 SHARED = Path(__file__).parents[3] / "shared"
-NOT_A_VALUE = 4
+RANDOM_MOVE, NOT_A_VALUE = 1, 4
 DRAWN = {"stalemate", "insufficient material", "fifty moves", "threefold repetition"}
 
 
@@ -136,6 +136,24 @@ def test_games_are_legal_and_what_is_learnt_is_what_is_said(
                 assert end == "resigned" or (result, len(plies)) == (0, 120)
     assert seen["noisy"] > 50
     assert seen["checkmate"] > 0
+
+
+def test_a_share_of_moves_is_random_and_teaches_no_policy(tmp_path: Path) -> None:
+    """The values of the positions before them are learnt, and those of noisy ones if asked for."""
+    shares = []
+    changes = {"random_share": (0.1, 0.5), "noisy": True, "resign": 0.0}
+    for content in played(tmp_path / "games", 20, **changes).values():
+        for board, plies, *_ in games_of(content):
+            for word, value, flags in plies:
+                move = move_of(board, word)
+                assert board.is_legal(move), (board.fen(), move)
+                assert bool(flags & NOT_A_VALUE) == (abs(value) == 1.0)
+                board.push(move)
+            shares.append(sum(bool(flags & RANDOM_MOVE) for *_, flags in plies) / len(plies))
+    assert 0.2 < sum(shares) / len(shares) < 0.4
+    assert max(shares) - min(shares) > 0.2
+    content = next(iter(played(tmp_path / "none", 4).values()))
+    assert not any(flags & RANDOM_MOVE for _, plies, *_ in games_of(content) for *_, flags in plies)
 
 
 def test_a_games_number_and_the_seed_decide_it(tmp_path: Path) -> None:

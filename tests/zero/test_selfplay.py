@@ -351,6 +351,7 @@ def test_presets_work(name: str) -> None:
         ({"kl_gain": 0.001}, "kl_gain"),
         ({"rule": "puct", "sc_limit": 10}, "trees"),
         ({"random_plies": (4, 2)}, "random_plies"),
+        ({"kind": "alphabeta", "random_share": (0.2, 0.1)}, "random_share"),
         ({"odds": "queen", "chess960": 0.5}, "odds"),
         ({"options": ("Threads=2",)}, "Threads"),
         ({"options": ("SearchRule=puct",)}, "SearchRule=puct beside rule=gumbel"),
@@ -360,6 +361,14 @@ def test_presets_work(name: str) -> None:
 def test_what_cannot_work_says_so(changes: dict[str, Any], named: str) -> None:
     with pytest.raises((ConfigError, InputError), match=named):
         replace(SelfPlay(), **changes).validated()
+
+
+def test_settings_that_came_later_are_written_only_where_they_are_used() -> None:
+    """Shards from before them go on."""
+    plain = preset("alphabeta")
+    assert not {"random_share", "noisy"} & plain.of_games().keys()
+    changed = replace(plain, random_share=(0.0, 0.1), noisy=True).of_games()
+    assert (changed["random_share"], changed["noisy"]) == ((0.0, 0.1), True)
 
 
 def test_what_has_no_effect_says_so() -> None:

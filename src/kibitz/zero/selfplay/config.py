@@ -34,7 +34,8 @@ BYTES_A_NODE = 1_600  # of alpha-beta's table: 16 bytes for each of the last hun
 BYTES_A_PLAYOUT = 1_600  # of a tree: a node, and edges for its 40 moves
 LEAST_BYTES = 160_000
 OF_THE_RUN = ("workers", "group", "rows", "cache")  # settings that change no game
-OF_ALPHA_BETA = ("nodes", "most_nodes", "first_value", "syzygy")
+OF_ALPHA_BETA = ("nodes", "most_nodes", "first_value", "random_share", "noisy", "syzygy")
+NEW = ("random_share", "noisy")  # left out where off: games from before them have no such names
 OF_TREE_SEARCH = (
     *("search", "rule", "options", "playouts", "reuse", "trees", "sc_limit"),
     *("noise", "noise_alpha", "noise_scaled"),
@@ -58,6 +59,10 @@ class SelfPlay:
     nodes: int = setting(1000, "for each move; no iteration begins after", low=1, high=10**9)
     most_nodes: float = setting(4.0, "times nodes: there an iteration is given up", low=1, high=1e6)
     first_value: float = setting(1.0, "a first value beyond it: another start", low=0, high=1)
+    random_share: tuple[float, ...] = setting(
+        (0.0, 0.0), "of random moves later on: least, most; drawn per game", low=0, high=1
+    )
+    noisy: bool = setting(False, "learn values in check and before captures, too")
     syzygy: str = setting("", "folders of tablebases that end games")
 
     # --- tree search
@@ -154,9 +159,11 @@ class SelfPlay:
         return self
 
     def _refuse_odds(self) -> None:
-        if len(self.random_plies) != 2 or list(self.random_plies) != sorted(self.random_plies):
-            fix = "give the least and the most"
-            raise ConfigError("selfplay: random_plies", value=self.random_plies, fix=fix)
+        for name in ("random_plies", "random_share"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or pair[0] > pair[1]:
+                fix = "give the least and the most"
+                raise ConfigError(f"selfplay: {name}", value=pair, fix=fix)
         if self.chess960 and self.odds != "none":
             raise ConfigError("selfplay: odds", value=self.odds, fix="or chess960, not both")
 
@@ -226,6 +233,7 @@ class SelfPlay:
         """What decides how games go, by names, without what belongs to the run: for shards."""
         others = OF_ALPHA_BETA if self.kind == "mcts" else OF_TREE_SEARCH
         left_out = {*OF_THE_RUN, *others}
+        left_out |= {name for name in NEW if getattr(self, name) == getattr(SelfPlay(), name)}
         names = [option.name for option in fields(self) if option.name not in left_out]
         return {name: getattr(self, name) for name in names}
 

@@ -56,6 +56,7 @@ GAME = np.dtype(
         ("visits_used", np.int64),
         ("faults", np.int64),
         ("random_state", np.uint64),  # of choices that are not the search's
+        ("random_share", np.float64),  # of moves that are not the search's
         ("ply", np.int64),  # plies played
         ("searching", np.int64),  # 1 between the beginning and the end of a move's search
         ("full", np.int64),  # 1: this search has all playouts, and teaches a policy
@@ -181,7 +182,7 @@ class Seat:
         record.waits = 0
         record.result, record.played_out = 0, int(played_out)
         record.lost[:], record.roots[:] = 0, -1
-        record.random_state = words[0]
+        record.random_state, record.random_share = words[0], 0.0
         for search, word in zip(self.searches, words[1:], strict=False):
             search.contexts[0].record.random_state = word
 

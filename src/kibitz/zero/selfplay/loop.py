@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.data.shard import NOT_A_VALUE
+from kibitz.data.shard import NOT_A_VALUE, RANDOM_MOVE
 from kibitz.jit.bits import popcount, signed
 from kibitz.jit.compile import called_kernel, kernel
 from kibitz.nets.encodings.leaves import Leaves, put_leaf
 from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.cache import exact_key_of, keep_all, probe_row
 from kibitz.position.attacks import EMPTY
+from kibitz.position.moves import generate
 from kibitz.position.outcome import ONGOING
 from kibitz.position.play import play
 from kibitz.position.state import checkers, copy_position
@@ -37,7 +38,7 @@ from kibitz.search.mcts.playout.gather import back_up_batch, gather
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import DONE, NO_ROOM, playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root, set_root_value
-from kibitz.search.mcts.tree.context import PAST
+from kibitz.search.mcts.tree.context import PAST, random_unit
 from kibitz.search.mcts.tree.nodes import edge_at
 from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.game import (
@@ -323,9 +324,10 @@ def answer_all(rules: Rules, seats: Seats, batch: LeafBatch, filled: int) -> Non
 #
 # Games by alpha-beta at fixed nodes, whole games in one kernel.
 #
-# The best move is played and is the policy to learn. The search's score is the value to learn
-# unless the position is in check, the best move captures or promotes, or the score is a mate: there
-# a static evaluation is not what a search would say (NOT_A_VALUE).
+# The best move is played and is the policy to learn; a random one that is played in its place is
+# not. The search's score is the value to learn unless it is a mate or, where that is not asked for
+# (`noisy`), the position is in check or the best move captures or promotes: there a static
+# evaluation is not what a search would say (NOT_A_VALUE).
 
 
 class AlphaBetaTerms(NamedTuple):
@@ -334,6 +336,7 @@ class AlphaBetaTerms(NamedTuple):
     nodes: int
     most_nodes: int
     first_value: float
+    noisy: bool
     most_plies: int
     resign: float
     resign_plies: int
@@ -371,7 +374,8 @@ def play_by_alphabeta(terms: np.record, game: np.record, context: Context, moves
         if number == 0 and abs(value) > terms.first_value:
             game.end = UNBALANCED_START
             return False
-        _keep_ply(game, context.thread, score, value)
+        _keep_ply(terms, game, context.thread, score, value)
+        _stray(game, context, position)
         after = line_at(game, number + 1)
         play(position, after, ply_at(game, number).move)
         game.ply = number + 1
@@ -384,7 +388,9 @@ def play_by_alphabeta(terms: np.record, game: np.record, context: Context, moves
 
 
 @kernel
-def _keep_ply(game: np.record, thread: np.record, score: int, value: float) -> None:
+def _keep_ply(
+    terms: np.record, game: np.record, thread: np.record, score: int, value: float
+) -> None:
     """Write the best move, the value and what is not learnt of it."""
     position, root, raw_eval = (
         position_at(thread, 0),
@@ -397,8 +403,22 @@ def _keep_ply(game: np.record, thread: np.record, score: int, value: float) -> N
     ply.value = value
     ply.draw = math.nan
     ply.root_value = math.nan
-    noisy = checkers(position) != EMPTY or not is_quiet(position, move)
+    noisy = not terms.noisy and (checkers(position) != EMPTY or not is_quiet(position, move))
     if checkers(position) == EMPTY and raw_eval != NO_EVAL:
         ply.root_value = math.tanh(raw_eval / (2.0 * ODDS_SCALE))
     ply.flags = NOT_A_VALUE if noisy or abs(score) >= DECISIVE else 0
     ply.visits_end = game.visits_used
+
+
+@kernel
+def _stray(game: np.record, context: Context, position: np.record) -> None:
+    """Play a random move in place of the best one, for the game's share of moves.
+
+    So games come to positions as a search sees them, in which something hangs.
+    """
+    if game.random_share > 0.0 and random_unit(game) < game.random_share:
+        moves = frame_at(context.thread, 0).moves
+        count = generate(position, moves)
+        ply = ply_at(game, signed(game.ply))
+        ply.move = moves[int(random_unit(game) * count)]
+        ply.flags |= RANDOM_MOVE

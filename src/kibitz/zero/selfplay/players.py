@@ -90,6 +90,7 @@ class Starts:
             seat.begin(number, starts[place : place + 1], words, played_out)
             count = generator.randint(*settings.random_plies)
             if count == 0 or random_plies(seat.record, seat.room, count):
+                seat.record.random_share = generator.uniform(*settings.random_share)
                 return
 
 
