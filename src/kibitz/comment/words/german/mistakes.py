@@ -82,7 +82,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "Die Antwort ist {reply}, und das {why}.",
         "Das Problem ist {reply}: Das {why}.",
     ),
-    "WinsBy": ("Es geht um {line}, denn das {why}.", "Es geht um {line}: Der letzte Zug {why}."),
+    "WinsBy": (
+        "Die Pointe ist {line}, und das {why}.",
+        "Die Pointe ist {line}: Der letzte Zug {why}.",
+    ),
     "Allows.later": (
         "Das Problem ist {line}, und das {why}.",
         "{other} antwortet {line}, und das {why}.",
