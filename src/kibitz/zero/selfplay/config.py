@@ -35,7 +35,7 @@ BYTES_A_PLAYOUT = 1_600  # of a tree: a node, and edges for its 40 moves
 LEAST_BYTES = 160_000
 OF_THE_RUN = ("workers", "group", "rows", "cache")  # settings that change no game
 OF_ALPHA_BETA = ("nodes", "most_nodes", "first_value", "random_share", "noisy", "syzygy")
-NEW = ("random_share", "noisy")  # left out where off: games from before them have no such names
+UNSAID_WHERE_OFF = ("random_share", "noisy")  # so that games from before them go on
 OF_TREE_SEARCH = (
     *("search", "rule", "options", "playouts", "reuse", "trees", "sc_limit"),
     *("noise", "noise_alpha", "noise_scaled"),
@@ -233,7 +233,9 @@ class SelfPlay:
         """What decides how games go, by names, without what belongs to the run: for shards."""
         others = OF_ALPHA_BETA if self.kind == "mcts" else OF_TREE_SEARCH
         left_out = {*OF_THE_RUN, *others}
-        left_out |= {name for name in NEW if getattr(self, name) == getattr(SelfPlay(), name)}
+        left_out |= {
+            name for name in UNSAID_WHERE_OFF if getattr(self, name) == getattr(SelfPlay(), name)
+        }
         names = [option.name for option in fields(self) if option.name not in left_out]
         return {name: getattr(self, name) for name in names}
 
