@@ -26,6 +26,7 @@ from kibitz.comment.claims.grades import Grade
 from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.claims.tempo import Triangle
 from kibitz.comment.facts import Scene, Unit, captured_by, exposure
 from kibitz.comment.judge import Evaluation, Label
 from kibitz.comment.select.rank import LEVELS, Level, Memory, is_confirmed, kind_of
@@ -351,7 +352,7 @@ CASES: list[Figures] = [
     ),
     # The line goes elsewhere, or the game is not won.
     (
-        changed.Triangle("1...Kb8 2.Kd4 Kc8 3.Kd5"),
+        Triangle("1...Kb8 2.Kd4 Kc8 3.Kd5"),
         replace(scene(FAHRNI, "Kc4", seen(0.9, "d5c4")), analysis=RETURNS),
         [
             replace(scene(FAHRNI, "Kc4", seen(0.9, "d5c4")), analysis=LEVEL),
@@ -966,6 +967,14 @@ CASES: list[Figures] = [
         changed.PawnEnding(),
         scene("3Rk3/p7/8/8/8/8/P7/4K3 b - - 0 1", "Kxd8"),
         [scene("3Rk3/p7/8/8/8/8/P7/4K2N b - - 0 1", "Kxd8")],
+    ),
+    (
+        changed.PawnEnding(drawn=True),
+        replace(scene("3Rk3/8/8/8/8/8/P7/4K3 b - - 0 1", "Kxd8"), analysis=LEVEL),
+        [
+            replace(scene("3Rk3/8/8/8/8/8/P7/4K3 b - - 0 1", "Kxd8"), analysis=MATED),
+            replace(scene("3Rk3/p7/8/8/8/8/P7/4K3 b - - 0 1", "Kxd8"), analysis=LEVEL),
+        ],
     ),
     (
         changed.OppositeBishops(),

@@ -33,9 +33,9 @@ from kibitz.comment.facts import (
     played,
     units,
 )
-from kibitz.comment.judge import BETTER, WON
+from kibitz.comment.judge import BETTER
 
-THREE = 3  # men on the board, kings included, up to which rules tell the result
+KINGS_AND_PAWN = 3  # men on the board
 KINGSIDE_AND_QUEENSIDE = (
     (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
     (chess.BB_FILE_A | chess.BB_FILE_B | chess.BB_FILE_C),
@@ -251,16 +251,18 @@ class QueensLeave(Claim):
 class PawnEnding(Claim):
     """Only kings and pawns are left."""
 
+    drawn: bool = False  # it is king and pawn against king, and a draw
+
     def proved(self, scene: Scene) -> bool:
         """The last piece goes with the move, or once it was taken back."""
         end = taken_back(scene)
-        return is_pawn_ending(end) and not is_pawn_ending(scene.before)
+        new = is_pawn_ending(end) and not is_pawn_ending(scene.before)
+        return new and (self.drawn is _is_drawn(scene, end))
 
 
-def is_certain_draw(scene: Scene) -> bool:
-    """Whether so few men are left that the result is known, and nobody wins."""
-    end = taken_back(scene)
-    if end.occupied.bit_count() > THREE:
+def _is_drawn(scene: Scene, end: chess.Board) -> bool:
+    """Whether king and pawn against king is a draw, which `three_men` makes sure of."""
+    if end.occupied.bit_count() != KINGS_AND_PAWN:
         return False
     look = scene.analysis.deeper(end)
     return look is not None and not look.score.amount and look.mate is None
@@ -297,32 +299,6 @@ class NearsBoth(Claim):
         if had is None or had.other is None or had.line[:1] != (scene.move,):
             return False
         return had.value - had.other.value >= BETTER
-
-
-@dataclass(frozen=True)
-class Triangle(Claim):
-    """A king's way of three moves comes back to the position, with the other side to move."""
-
-    line: str  # after the move
-
-    def proved(self, scene: Scene) -> bool:
-        """Long looks go so after one of the replies, in a pawn ending that is won."""
-        return self in triangles(scene)
-
-
-def triangles(scene: Scene) -> list[Triangle]:
-    """How a king's move can lose a move, if it can."""
-    board, now = scene.after, scene.before.board_fen()
-    if scene.piece.kind != chess.KING or scene.captured or not is_pawn_ending(board):
-        return []
-    if scene.value is None or scene.value < WON:
-        return []
-    for reply in board.generate_legal_moves(from_mask=board.kings):
-        line = scene.analysis.expected(played(board, reply), LAST_LOOK) or []
-        moves = (reply, *line[:3])
-        if len(moves) > 3 and played(board, *moves).board_fen() == now:
-            return [Triangle(board.variation_san(moves).replace(". ", "."))]
-    return []
 
 
 def _is_runner_neared(scene: Scene, pawn: Unit) -> bool:
@@ -428,7 +404,13 @@ def _advanced(scene: Scene, pawn: Unit) -> Unit:
 def _candidates(scene: Scene) -> Iterator[Claim]:
     yield from _pawn_claims(scene)
     yield from (BishopPair(True), BishopPair(False), LosesCastling(scene.mover))
-    yield from (OppositeCastling(), QueensLeave(), PawnEnding(), OppositeBishops())
+    yield from (
+        OppositeCastling(),
+        QueensLeave(),
+        PawnEnding(),
+        PawnEnding(drawn=True),
+        OppositeBishops(),
+    )
     if scene.piece.kind == chess.KING and is_pawn_ending(scene.after):
         theirs, own = (units(scene.after, side) for side in (not scene.mover, scene.mover))
         yield from (NearsBoth(*pair) for pair in product(theirs, own))

@@ -6,12 +6,13 @@ See `features`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import chess
 
 from kibitz.comment import force
 from kibitz.comment.analysis import LAST_LOOK
-from kibitz.comment.claims.claim import Step, Weights, passed, step
+from kibitz.comment.claims.claim import Claim, Step, Weights, passed, step
 from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.facts import Scene, phase, played
@@ -118,8 +119,10 @@ def avoids_zugzwang(scene: Scene) -> Iterator[Feature]:
         return
     kings = before.kings & before.occupied_co[scene.mover]
     for move in before.generate_legal_moves(from_mask=kings):
+        if move == scene.move or before.is_capture(move):
+            continue
         look = scene.analysis.deeper(played(before, move))
-        if move == scene.move or before.is_capture(move) or look is None or not look.line:
+        if look is None or not look.line:
             continue
         answer = played(before, move, look.line[0])
         if answer.is_check() or answer.king(not scene.mover) != look.line[0].to_square:
@@ -162,6 +165,32 @@ def triangulation(scene: Scene) -> Iterator[Feature]:
             if board.turn != scene.after.turn:
                 yield Feature(triangulation, scene.mover)
             return
+
+
+@dataclass(frozen=True)
+class Triangle(Claim):
+    """A king's way of three moves comes back to the position, with the other side to move."""
+
+    line: str  # after the move
+
+    def proved(self, scene: Scene) -> bool:
+        """Long looks go so after one of the replies, in a pawn ending that is won."""
+        return self in triangles(scene)
+
+
+def triangles(scene: Scene) -> list[Triangle]:
+    """How a king's move can lose a move, if it can."""
+    board, now = scene.after, scene.before.board_fen()
+    if scene.piece.kind != chess.KING or scene.captured or not is_pawn_ending(board):
+        return []
+    if scene.value is None or scene.value < WON:
+        return []
+    for reply in board.generate_legal_moves(from_mask=board.kings):
+        line = scene.analysis.expected(played(board, reply), LAST_LOOK) or []
+        moves = (reply, *line[:3])
+        if len(moves) > 3 and played(board, *moves).board_fen() == now:
+            return [Triangle(board.variation_san(moves).replace(". ", "."))]
+    return []
 
 
 TEMPO_FINDERS: dict[Finder, Weights] = {

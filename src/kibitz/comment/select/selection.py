@@ -13,7 +13,6 @@ from kibitz.comment.analysis import LONGEST_LOOK
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades
 from kibitz.comment.claims import merits as merit
-from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, stands, step
 from kibitz.comment.claims.cover import not_retaken, retaking_fails
@@ -23,6 +22,7 @@ from kibitz.comment.claims.lines import outcomes, outlook
 from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.motifs import MUST_PAY, motifs
+from kibitz.comment.claims.tempo import triangles
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
 from kibitz.comment.openings import opening_of
@@ -123,7 +123,7 @@ def _mate_shown(scene: Scene, moves: int) -> tuple[int, tuple[Claim, ...]]:
 def _expected(scene: Scene) -> list[Claim]:
     """What little there is to say of a move: its opening, what it offers, how it should go on."""
     ahead = outlook.outlooks(scene)
-    plain: list[Claim] = [*_opening(scene), *changed.triangles(scene), *outcomes.offers(scene)]
+    plain: list[Claim] = [*_opening(scene), *triangles(scene), *outcomes.offers(scene)]
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
         return plain or kept[:1]
@@ -282,6 +282,6 @@ BARE = ("Wins", "Nets", "ComesOut", "quiet_killer", "MateIn")  # a gain that doe
 EMPTY = ("OnlyGood", "OnlyMove", "quiet_only")  # praise that does not say what for
 QUIET = (grades.Grade.BOOK, grades.Grade.FORCED)  # there is nothing to choose, or all is known
 KEPT = (2, 1, 0)  # standings that a good move keeps
-SHOWN_MATE = 3  # moves until a mate up to which its pattern is told
+SHOWN_MATE = 3  # a mate in so many moves or fewer is shown with its pattern
 REST = 2  # plies after a comment within which a slight thing alone is not worth another
 LOUD = 0.75  # weight from which a claim is said where all is decided or forced

@@ -101,8 +101,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".some"
         case merit.Verdict(result):
             name += f".{result}"
-        case changed.PawnEnding() if changed.is_certain_draw(scene):
-            name += ".0"
+        case changed.PawnEnding(drawn=True):
+            name += ".drawn"
         case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
         case merit.Threatens(target=None) | merit.Parries(target=None):

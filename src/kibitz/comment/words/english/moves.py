@@ -188,7 +188,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "OppositeCastling": ("puts the kings on opposite wings", "leaves the kings on opposite wings"),
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
     "shuts_off": ("cuts {piece} off from {square}, where the pawn will queen",),
-    "PawnEnding.0": ("leads to a pawn ending that is drawn",),
+    "PawnEnding.drawn": ("leads to a pawn ending that is drawn",),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
     "Triangle": (
         "begins a triangle that loses a move: {line} is the same position with {other} to move",

@@ -240,7 +240,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "QueensLeave": ("tauscht die Damen", "führt zu einem Spiel ohne Damen"),
     "shuts_off": ("schneidet {piece:den} von {square} ab, wo sich der Bauer umwandeln wird",),
-    "PawnEnding.0": ("führt in ein Bauernendspiel, das remis ist",),
+    "PawnEnding.drawn": ("führt in ein Bauernendspiel, das remis ist",),
     "PawnEnding": ("führt ins Bauernendspiel", "lässt nur Könige und Bauern auf dem Brett"),
     "Triangle": (
         "beginnt ein Dreieck, das ein Tempo verliert: {line} führt zurück, mit {other} am Zug",
