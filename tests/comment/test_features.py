@@ -66,7 +66,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
     ("attacks_two", "4k3/8/8/n1n5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
     ("outnumbers", "4k3/8/1n6/4N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
-    ("shuts_off", "2B5/4P1k1/8/3P4/8/8/4r1PK/8 w - - 0 1", ["Be6"]),
+    ("shuts_off", "2B5/4P1k1/8/3P4/8/8/4r1PK/8 w - - 0 1", ["Be6", "Kf6", "e8=Q"]),
     ("presses", "3qk3/8/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
     # The rook stands behind its own queen on the file.
     ("presses", "3qk3/6p1/5n2/6B1/8/5Q2/8/4K2R w - - 0 1", ["Rf1"]),
@@ -204,7 +204,9 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
         ["(Nxe5)", "fxe5", "Kf1", "Kf7"],
     ),
     ("repeats", chess.STARTING_FEN, ["(Nf3)", "(Nf6)", "(Ng1)", "Nh5"]),
-    ("shuts_off", "2B5/4P1k1/8/8/8/8/4r1PK/8 w - - 0 1", ["Be6"]),  # which is taken
+    # Which is taken, or the pawn is.
+    ("shuts_off", "2B5/4P1k1/8/8/8/8/4r1PK/8 w - - 0 1", ["Be6", "Kf6", "e8=Q"]),
+    ("shuts_off", "2B5/4P3/5k2/3P4/8/8/4r1PK/8 w - - 0 1", ["Be6", "Kxe7", "Kh3"]),
     ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 58 60", ["Ra2"]),
     ("imbalance", "r3q1k1/8/8/8/8/8/3n4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
     ("bad_bishop", "4k3/1p6/8/3p1p2/1P1P1P2/8/8/4KB2 b - - 0 1", ["b5"]),

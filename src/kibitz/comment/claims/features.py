@@ -395,6 +395,7 @@ def trades_cover(scene: Scene) -> Iterator[Feature]:
     offers = took is None
     if took is None and scene.piece.kind == chess.BISHOP:
         faced = scene.after.attacks(scene.landed) & scene.after.pieces(chess.BISHOP, not white)
+        faced -= scene.before.attacks(scene.move.from_square)
         safe = force.loss_on(scene.after, scene.landed) < force.LEAST
         took = unit(scene.after, faced.pop()) if faced and safe else None
     king, corners = (

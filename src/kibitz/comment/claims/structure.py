@@ -436,24 +436,23 @@ def near_king(board: chess.Board, white: bool) -> list[Unit]:
 
 
 def shuts_off(scene: Scene) -> Iterator[Feature]:
-    """A piece comes between a slider and the square where a pawn will be promoted next.
+    """A piece comes between a slider and the square where a pawn is expected to be promoted next.
 
     Nothing else attacks that square, and what has come is not lost.
     """
-    board, white = scene.after, scene.mover
-    last = chess.BB_RANK_7 if white else chess.BB_RANK_2
-    if force.loss_on(board, scene.landed) >= force.LEAST or scene.move.promotion:
+    white, then = scene.mover, scene.next
+    if then is None or not then.promotion or then.from_square == scene.landed:
         return
-    for square in chess.scan_forward(board.pieces_mask(chess.PAWN, white) & last):
-        goal = square + (8 if white else -8)
-        had, has = (there.copy(stack=False) for there in (scene.before, board))
-        for there in (had, has):
-            there.remove_piece_at(square)
-        if has.piece_at(goal) is not None or has.is_attacked_by(not white, goal):
-            continue
+    square, goal = then.from_square, then.to_square
+    if square & 7 != goal & 7 or force.loss_on(scene.after, scene.landed) >= force.LEAST:
+        return
+    had, has = (there.copy(stack=False) for there in (scene.before, scene.after))
+    for there in (had, has):
+        there.remove_piece_at(square)  # behind which the slider reaches the square
+    if not has.is_attacked_by(not white, goal):
         for guard in had.attackers(not white, goal):
-            if is_between(scene.landed, guard, goal) and scene.landed != square:
-                yield Feature(shuts_off, white, (unit(board, guard),), square=goal)
+            if is_between(scene.landed, guard, goal):
+                yield Feature(shuts_off, white, (unit(scene.after, guard),), square=goal)
 
 
 PIECE_FINDERS: dict[Finder, Weights] = {
