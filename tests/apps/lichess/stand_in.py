@@ -50,6 +50,7 @@ class FakeGame:
         replies: list[str] | None = None,
         silent: bool = False,
         resigns_at: int = 30,
+        offers_at: int = 0,
         careful: bool = False,
         thinks: float = 0.0,
         first: Sequence[Any] = (),
@@ -77,6 +78,7 @@ class FakeGame:
         self.fired: set[int] = set()
         self.generator = random.Random(seed)
         self.draw_offers, self.resigns_at = 0, resigns_at
+        self.offers_at = offers_at  # the ply with which the opponent offers a draw
         self.careful, self.thinks = careful, thinks  # the opponent: its care, its seconds at most
 
     @property
@@ -212,7 +214,9 @@ class FakeGame:
             self.left[mover] += self.increment
         self.moved_at = now
         self.board.push(move)
-        self.flags = {}
+        theirs = "b" if self.bot_white else "w"
+        offered = len(self.board.move_stack) == self.offers_at
+        self.flags = {f"{theirs}draw": True} if offered else {}
         outcome = self.board.outcome(claim_draw=False)
         if outcome is None and (self.board.is_repetition(3) or self.board.halfmove_clock >= 100):
             self.end("draw", None)

@@ -211,16 +211,10 @@ DEAD = "4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 60"
 
 def test_draws(lichess: StandIn, start: Start) -> None:
     """Late in a level game a draw is taken, in a better one or at the start it is not."""
-
-    def offer(game: FakeGame) -> None:
-        game.flags = {"bdraw": True}
-        game.tell(game.state())
-
     start(games=3, draws=True, draw_moves=50, draw_score=80)
-    late = {12: offer}
-    level = lichess.begin("level", variant="fromPosition", fen=DEAD, script=dict(late))
-    better = lichess.begin("better", variant="fromPosition", fen=LEVEL, script=dict(late))
-    early = lichess.begin("early", script=dict(late))
+    level = lichess.begin("level", variant="fromPosition", fen=DEAD, offers_at=12)
+    better = lichess.begin("better", variant="fromPosition", fen=LEVEL, offers_at=12)
+    early = lichess.begin("early", offers_at=12)
     for game in (level, better, early):
         finished(game)
     answers = [lichess.acts_in(game.id) for game in (level, better, early)]

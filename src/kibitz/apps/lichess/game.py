@@ -263,6 +263,7 @@ class Game:
             if accepts:
                 self._delivery.hold()
             self._acts.ask("takeback/yes" if accepts else "takeback/no")
+        self._acts.look()  # at once: a move of the bot's would end the offer
 
     def _end(self, state: State) -> None:
         self.over = True
