@@ -433,6 +433,12 @@ def before_passed(at: At, text: str) -> bool:
     return passed(at.after, square, not at.mover) and at.move.to_square == ahead
 
 
+def before_isolated(at: At, text: str) -> bool:
+    square = square_in(text)
+    ahead = square + (-8 if at.mover else 8)
+    return isolated(at.after, square, not at.mover) and at.move.to_square == ahead
+
+
 def rook_behind(at: At, text: str) -> bool:
     square, rook = square_in(text), at.move.to_square
     pawn = at.after.piece_at(square)
@@ -1199,7 +1205,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"(?! on \w\d (?:in time|with the king))",
         lambda at, t: passed(after_line(at, t), square_in(t), at.mover),
     ),
-    ("isolated", r"isolate", lambda at, t: isolated(at.after, square_in(t), side(t))),
+    ("isolated", r"isolates|an isolated", lambda at, t: isolated(at.after, square_in(t), side(t))),
     (
         "doubled",
         r"double[sd]\b.*pawns|doubled pawns",
@@ -1263,6 +1269,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda at, t: minors_out(at.after, at.mover) == 4 or "against" in t,
     ),
     ("blockade", r"(?:blocks|halts|way of) the passed pawn", before_passed),
+    ("blocked", r"(?:blocks|way of) the isolated pawn", before_isolated),
     ("behind", r"behind the passed pawn", rook_behind),
     (
         "unguarded",

@@ -37,6 +37,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("doubled_rooks", "6k1/5ppp/8/8/8/3R4/5PPP/R5K1 w - - 0 1", ["Rad1"]),
     ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R3QRK1 w - - 0 1", ["Qe2"]),
     ("blockade", "6k1/8/8/8/8/3p4/8/2B3K1 w - - 0 1", ["Bd2"]),
+    ("blocks_isolated", "6k1/pp3ppp/8/3p4/8/1N6/PP3PPP/6K1 w - - 0 1", ["Nd4"]),
     ("behind_passed", "6k1/8/8/P7/8/8/7P/3R2K1 w - - 0 1", ["Ra1"]),
     ("chases", "3qk3/8/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "Qd6"]),
     ("chases", "4k3/8/2n5/1p6/2P5/8/8/4K3 w - - 0 1", ["cxb5", "Nd4"]),
@@ -172,6 +173,10 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     # The bishop is between the rooks; the pawn is not passed; the knight is taken.
     ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R2BQRK1 w - - 0 1", ["Qe2"]),
     ("blockade", "6k1/8/8/8/8/3p4/2P5/2B3K1 w - - 0 1", ["Bd2"]),
+    # It has a neighbour; an own pawn is on its file; the knight can be taken.
+    ("blocks_isolated", "6k1/p1p2ppp/8/3p4/8/1N6/PP3PPP/6K1 w - - 0 1", ["Nd4"]),
+    ("blocks_isolated", "6k1/pp3ppp/8/3p4/8/1N6/PP1P1PPP/6K1 w - - 0 1", ["Nd4"]),
+    ("blocks_isolated", "6k1/pp3ppp/5b2/3p4/8/1N6/PP3PPP/6K1 w - - 0 1", ["Nd4"]),
     ("chases", "3qk3/1p6/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "bxc6"]),
     ("chases", "3qk3/8/2p5/8/3N4/8/8/4K3 w - - 0 1", ["Nxc6", "Qd6"]),
     # Nothing guards the pawn; there is a third one beside the two; a pawn stays on the file.

@@ -1486,8 +1486,8 @@ def test_a_quiet_move_that_wins_says_that_it_threatens_mate() -> None:
     assert ranked(made, [quiet, other], Memory(), "club") == [quiet]
 
 
-@pytest.mark.parametrize(("pinned", "said"), [("q", True), ("r", False)])
-def test_a_quiet_move_that_wins_says_which_queen_it_pins(pinned: str, said: bool) -> None:
+@pytest.mark.parametrize(("pinned", "said"), [("q", True), ("r", True), ("p", False)])
+def test_a_quiet_move_that_wins_says_which_piece_it_pins(pinned: str, said: bool) -> None:
     fen = f"2kr3r/1pp2p2/p2p3p/3P1{pinned}1B/2P5/1P6/P5PP/R2Q3K w - - 0 21"
     made = scene(fen, "Bg4 Rde8 Bxf5+ Kb8", has=seen(-0.7))
     quiet = Feature(quiet_killer, True, counts=(0,))

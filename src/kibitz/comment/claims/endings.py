@@ -43,8 +43,8 @@ RELATIVE = {True: 0, False: 56}  # turns squares so that a side plays up the boa
 
 
 def stalemate_trick(scene: Scene) -> Iterator[Feature]:
-    """Who is behind offers a piece, and whatever takes it stalemates."""
-    if balance(scene.before, scene.mover) > -BEHIND or scene.piece.kind == chess.KING:
+    """Who is not ahead offers a piece, and whatever takes it stalemates."""
+    if balance(scene.before, scene.mover) > 0 or scene.piece.kind == chess.KING:
         return
     takes = [
         played(scene.after, move)

@@ -27,6 +27,7 @@ from kibitz.comment.facts import (
     Scene,
     Unit,
     balance,
+    is_isolated,
     is_outpost,
     is_passed,
     is_unsafe,
@@ -156,6 +157,20 @@ def blockade(scene: Scene) -> Iterator[Feature]:
         return
     if is_passed(board, square, not scene.mover) and not is_unsafe(board, by.square):
         yield Feature(blockade, scene.mover, (unit(board, square), by))
+
+
+def blocks_isolated(scene: Scene) -> Iterator[Feature]:
+    """A minor piece comes to stand before an isolated pawn of a file that has no own pawn."""
+    board, white, by = scene.after, scene.mover, scene.piece
+    square = by.square + (8 if white else -8)
+    if by.kind not in MINOR or scene.captured or scene.move.from_square & 7 == by.square & 7:
+        return
+    held = board.piece_at(square) == chess.Piece(chess.PAWN, not white)
+    on_file = board.pawns & chess.BB_FILES[by.square & 7]
+    if not held or on_file != chess.BB_SQUARES[square] or square & 7 in (0, 7):
+        return
+    if is_isolated(board, square, not white) and not is_unsafe(board, by.square):
+        yield Feature(blocks_isolated, white, (unit(board, square), by))
 
 
 def behind_passed(scene: Scene) -> Iterator[Feature]:
@@ -425,6 +440,7 @@ FINDERS: dict[Finder, Weights] = {
     development: Weights(0.6, 0.5, 0.45, once=True, reason=False),
     last_minor: Weights(0.42, 0.4, 0.3, once=True, reason=False),
     blockade: Weights(0.45, 0.5, 0.48),
+    blocks_isolated: Weights(0.45, 0.5, 0.5, like="blockade offers_trade"),
     behind_passed: Weights(0.5, 0.5, 0.43),
     chases: Weights(0.55, 0.5, 0.4),
     trades_ahead: Weights(0.6, 0.5, 0.4, once=True, reason=False),

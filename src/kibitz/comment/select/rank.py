@@ -215,8 +215,9 @@ def _drops_others(claim: Claim) -> bool:
 
 def _is_how(claim: Claim) -> bool:
     """Whether a claim says how a mate, or a win by a quiet move, comes about."""
-    pinned = claim.piece.kind if isinstance(claim, tactic.Pins) else None
-    return isinstance(claim, MUST_PAY) or pinned == chess.QUEEN or kind_of(claim) == "bare_king"
+    pins = isinstance(claim, tactic.Pins) and claim.piece.kind != chess.PAWN
+    wins = pins and (claim.piece.kind == chess.QUEEN or claim.to.kind == chess.KING)
+    return isinstance(claim, MUST_PAY) or wins or kind_of(claim) == "bare_king"
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:

@@ -218,6 +218,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "stands in the way of the passed pawn on {at}",
         "halts the passed pawn on {at}",
     ),
+    "blocks_isolated": (
+        "blocks the isolated pawn on {at}",
+        "stands in the way of the isolated pawn on {at}",
+    ),
     "behind_passed": (
         "puts the rook behind the passed pawn on {at}",
         "gets the rook behind the passed pawn on {at}",

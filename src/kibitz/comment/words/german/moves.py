@@ -278,6 +278,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "stellt sich dem Freibauern auf {at} in den Weg",
         "hält den Freibauern auf {at} auf",
     ),
+    "blocks_isolated": (
+        "blockiert den isolierten Bauern auf {at}",
+        "stellt sich dem isolierten Bauern auf {at} in den Weg",
+    ),
     "behind_passed": (
         "stellt den Turm hinter den Freibauern auf {at}",
         "bringt den Turm hinter den Freibauern auf {at}",
