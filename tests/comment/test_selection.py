@@ -9,6 +9,7 @@ import chess
 import pytest
 
 from kibitz.comment.analysis import LONGEST_LOOK, Analysis
+from kibitz.comment.annotate import move_facts
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import grades, positional
 from kibitz.comment.claims import merits as merit
@@ -1665,6 +1666,19 @@ def test_who_asks_of_one_move_hears_the_name_of_its_opening_too() -> None:
     made = scene(SICILIAN, "f3 a6", seen(0.1, "b1c3"), seen(-0.05, "a7a6"))
     assert kinds(select(made, Memory(), "club", Tone.ASKED).claims)[-1] == "Names"
     assert "Names" not in kinds(select(made, Memory(), "club", Tone.PLAIN).claims)
+
+
+@pytest.mark.parametrize(("move", "named"), [("a3", False), ("c3", True), ("Bxf7+", True)])
+def test_who_asks_of_one_move_hears_that_it_leaves_the_named_openings(
+    move: str, named: bool
+) -> None:
+    """But for a bad move, of which more is to be said."""
+    fen = "r1bqk2r/2p1bppp/p1np1n2/1p2p3/4P3/1B3N2/PPPP1PPP/RNBQR1K1 w kq - 0 8"
+    worth = -0.8 if move == "Bxf7+" else 0.15
+    made = scene(fen, move, seen(0.2, "c2c3"), seen(-worth))
+    told = move_facts(made, Speaker("club"))["comment"]
+    assert ("named" in told or "a name" in told) is not named
+    assert "a name" not in move_facts(made, Speaker("beginner"))["comment"]
 
 
 @pytest.mark.parametrize(

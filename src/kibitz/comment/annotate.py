@@ -40,7 +40,14 @@ from kibitz.comment.marks import (
     put_words,
     signed,
 )
-from kibitz.comment.openings import Opening, book_ends, family_in, opening_in, without_book
+from kibitz.comment.openings import (
+    Opening,
+    book_ends,
+    family_in,
+    is_book,
+    opening_in,
+    without_book,
+)
 from kibitz.comment.searches import NODES, Effort, Searches
 from kibitz.comment.select.rank import LEVELS, Level, Memory, kind_of
 from kibitz.comment.select.reasons import reasons
@@ -410,7 +417,7 @@ def move_facts(scene: Scene, speaker: Speaker) -> dict[str, Any]:
     facts |= {"move": scene.before.san(scene.move), "level": speaker.level}
     speaker.tone = Tone.ASKED
     comment, plain = speaker.comment(scene), Speaker(speaker.level, speaker.language)
-    facts["comment"] = _with_end(scene, comment, speaker)
+    facts["comment"] = _with_end(scene, _with_theory(scene, comment, speaker), speaker)
     facts["claims"] = [
         {"kind": kind_of(claim), "text": plain.sentence_of(scene, claim)}
         for claim in comment.claims
@@ -443,6 +450,15 @@ def _theory_texts(
     this = language.played[0].partition("{")[0]
     words = this + words.removeprefix(f"{made} ") if words.startswith(f"{made} ") else words
     return form.format(move=made), words
+
+
+def _with_theory(scene: Scene, comment: Comment, speaker: Speaker) -> Comment:
+    """A comment that says first that its move leaves the openings that have a name."""
+    known = KNOWN <= scene.before.ply() and is_book(scene.before) and not is_book(scene.after)
+    if not known or mark_of(scene) is not Label.NONE or speaker.level == "beginner":
+        return comment
+    texts = _theory_texts(scene.before, scene.move, comment.text, speaker.language)
+    return comment._replace(text=" ".join(filter(None, texts)))
 
 
 def _with_end(scene: Scene, comment: Comment, speaker: Speaker) -> str:
