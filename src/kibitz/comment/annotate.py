@@ -454,7 +454,7 @@ def _theory_texts(
 
 def _with_theory(scene: Scene, comment: Comment, speaker: Speaker) -> Comment:
     """A comment that says first that its move leaves the openings that have a name."""
-    known = KNOWN <= scene.before.ply() and is_book(scene.before) and not is_book(scene.after)
+    known = scene.before.ply() >= KNOWN and is_book(scene.before) and not is_book(scene.after)
     if not known or mark_of(scene) is not Label.NONE or speaker.level == "beginner":
         return comment
     texts = _theory_texts(scene.before, scene.move, comment.text, speaker.language)

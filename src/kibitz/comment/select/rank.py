@@ -215,9 +215,10 @@ def _drops_others(claim: Claim) -> bool:
 
 def _is_how(claim: Claim) -> bool:
     """Whether a claim says how a mate, or a win by a quiet move, comes about."""
-    pins = isinstance(claim, tactic.Pins) and claim.piece.kind != chess.PAWN
-    wins = pins and (claim.piece.kind == chess.QUEEN or claim.to.kind == chess.KING)
-    return isinstance(claim, MUST_PAY) or wins or kind_of(claim) == "bare_king"
+    if isinstance(claim, tactic.Pins):
+        kind = claim.piece.kind
+        return kind == chess.QUEEN or (claim.to.kind == chess.KING and kind != chess.PAWN)
+    return isinstance(claim, MUST_PAY) or kind_of(claim) == "bare_king"
 
 
 def _surely(claim: Claim, scene: Scene) -> Claim:
