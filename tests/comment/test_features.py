@@ -173,7 +173,9 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     # The bishop is between the rooks; the pawn is not passed; the knight is taken.
     ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R2BQRK1 w - - 0 1", ["Qe2"]),
     ("blockade", "6k1/8/8/8/8/3p4/2P5/2B3K1 w - - 0 1", ["Bd2"]),
-    # It has a neighbour; an own pawn is on its file; the knight can be taken.
+    # It has a neighbour; an own pawn is on its file; the knight can be taken, or is at the edge.
+    ("blocks_isolated", "6k1/pp3ppp/4N3/3p4/8/8/PP3PPP/6K1 w - - 0 1", ["Nd8"]),
+    ("blocks_isolated", "6k1/pp3ppp/8/3p4/8/4n3/PP3PPP/6K1 b - - 0 1", ["Nd1"]),
     ("blocks_isolated", "6k1/p1p2ppp/8/3p4/8/1N6/PP3PPP/6K1 w - - 0 1", ["Nd4"]),
     ("blocks_isolated", "6k1/pp3ppp/8/3p4/8/1N6/PP1P1PPP/6K1 w - - 0 1", ["Nd4"]),
     ("blocks_isolated", "6k1/pp3ppp/5b2/3p4/8/1N6/PP3PPP/6K1 w - - 0 1", ["Nd4"]),

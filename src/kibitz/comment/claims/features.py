@@ -165,6 +165,8 @@ def blocks_isolated(scene: Scene) -> Iterator[Feature]:
     square = by.square + (8 if white else -8)
     if by.kind not in MINOR or scene.captured or scene.move.from_square & 7 == by.square & 7:
         return
+    if not 0 <= square < 64:
+        return
     held = board.piece_at(square) == chess.Piece(chess.PAWN, not white)
     on_file = board.pawns & chess.BB_FILES[by.square & 7]
     if not held or on_file != chess.BB_SQUARES[square] or square & 7 in (0, 7):
