@@ -4,6 +4,7 @@ import chess
 import pytest
 
 from kibitz.comment.claims.features import ASKED_FINDERS, FINDERS, Finder
+from kibitz.comment.claims.plain import PLAIN_FINDERS
 from kibitz.comment.claims.sacrifices import desperado
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.claims.tempo import opposition
@@ -26,7 +27,7 @@ def scene(fen: str, *line: str) -> Scene:
 
 def names(fen: str, *line: str) -> set[str]:
     one = scene(fen, *line)
-    finders = (*FINDERS, *ASKED_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS, opposition)
+    finders = (*FINDERS, *ASKED_FINDERS, *PLAIN_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS, opposition)
     return {found.name for find in finders for found in find(one)}
 
 
@@ -106,6 +107,24 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 59 60", ["Ra2"]),
     ("imbalance", "4q1k1/8/8/8/8/8/3r4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
     ("bad_bishop", "4k3/1p6/8/3p1p2/1P1P1P2/8/8/2B1K3 b - - 0 1", ["b5"]),
+    # What a move plainly does.
+    ("meets_check", "4k3/8/8/8/4r3/8/8/4K3 w - - 0 1", ["Kd2"]),
+    ("castles", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", ["O-O"]),
+    ("trades_evenly", "4k3/3p4/2n5/8/3N4/8/8/4K3 w - - 0 1", ["Nxc6", "dxc6"]),
+    ("trades_evenly", "4k3/3p4/2n5/1B6/8/8/8/4K3 w - - 0 1", ["Bxc6", "dxc6"]),
+    ("expects_trade", "3qk3/8/8/8/8/8/Q7/3RK3 w - - 0 1", ["Qd5", "Qxd5", "Rxd5"]),
+    ("shuns_trade", "4k3/3p4/2n5/1B6/8/P7/8/4K3 b - - 0 1", ["Nd8"]),
+    ("readies_castling", "4k3/8/8/8/8/8/4B3/4KB1R w K - 0 1", ["Bg2", "Ke7", "O-O"]),
+    ("brings_out", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", ["Nc3"]),
+    ("goes_on", "4k3/p7/8/8/8/5N2/8/4K3 w - - 0 1", ["Nh4", "a6", "Nf5"]),
+    ("goes_on", "4k3/p7/8/8/8/8/P7/4K3 w - - 0 1", ["a4", "Ke7", "a5"]),
+    ("faces", "3qk3/3p4/8/8/8/8/8/R3K3 w - - 0 1", ["Rd1"]),
+    ("supports", "4k3/8/2b5/8/4P3/8/8/3QK3 w - - 0 1", ["Qe2"]),
+    ("lets_out", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", ["g3"]),
+    ("checks", "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", ["Ra8+"]),
+    ("takes_place", "4k3/8/8/8/8/8/2P5/R3K3 w - - 0 1", ["Rc1"]),
+    ("walks_up", "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", ["Kf2"]),
+    ("advances", "4k3/8/8/8/8/P7/8/4K3 w - - 0 1", ["a4"]),
 ]
 
 
@@ -158,7 +177,7 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("attacks_two", "4k3/8/8/n1p5/8/8/1P6/4K3 w - - 0 1", ["b4", "Ke7"]),
     ("outnumbers", "4k3/8/1n6/1p2N3/2n5/8/8/3RK3 w - - 0 1", ["Rc1", "Ke7"]),
     # Another pawn is taken for this one; the pawn that attacks is taken in passing.
-    ("outnumbers", "6k1/1pp3b1/8/2b1n3/2P5/8/3N2B1/1N4K1 b - - 0 1", ["Bd6", "Nc3"]),
+    ("outnumbers", "6k1/1pp3b1/8/2b1n3/2P5/8/3N2B1/1N5K b - - 0 1", ["Bd6", "Nc3"]),
     ("outnumbers", "6k1/1p6/8/P7/2P5/1P6/8/6K1 b - - 0 1", ["b5", "axb6"]),
     # A pawn guards the knight enough; it is not pinned.
     ("presses", "3qk3/6p1/5n2/6B1/8/7R/8/4K3 w - - 0 1", ["Rf3"]),
@@ -186,7 +205,7 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/1P3P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),
     ("opens_file", "3rk3/4p3/8/3p4/4P3/8/8/3RK3 w - - 0 1", ["exd5", "Kf8", "Rd3"]),
     # It is promoted.
-    ("opens_file", "r3k3/3P4/8/8/8/8/8/3RK3 w q - 0 1", ["d8=Q+", "Rxd8", "Rxd8+"]),
+    ("opens_file", "r5k1/3P4/8/8/8/8/8/3RK3 w - - 0 1", ["d8=Q+", "Rxd8", "Rxd8+"]),
     ("centralises", "4k3/8/8/4p3/8/5N2/8/4K3 w - - 0 1", ["Nd4", "exd4", "Kd2"]),
     ("fianchetto", "4k3/8/8/8/8/6P1/8/4KB2 w - - 0 1", ["Bh3"]),
     ("unpins", "4k3/8/8/8/1b6/2N5/8/4K3 w - - 0 1", ["Kd2"]),
@@ -217,6 +236,27 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 58 60", ["Ra2"]),
     ("imbalance", "r3q1k1/8/8/8/8/8/3n4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
     ("bad_bishop", "4k3/1p6/8/3p1p2/1P1P1P2/8/8/4KB2 b - - 0 1", ["b5"]),
+    # What a move does not even plainly do.
+    ("meets_check", "4k3/8/8/8/3r4/8/8/4K3 w - - 0 1", ["Ke2"]),
+    ("castles", "4k3/8/8/8/8/8/8/5K1R w - - 0 1", ["Kg1"]),
+    ("trades_evenly", "4k3/3p4/2r5/8/3N4/8/8/4K3 w - - 0 1", ["Nxc6", "dxc6"]),
+    ("trades_evenly", "4k3/3p4/2n5/8/3N4/8/8/4K3 w - - 0 1", ["Nxc6", "d6"]),
+    ("expects_trade", "3qk3/8/8/8/8/8/Q7/3RK3 w - - 0 1", ["Qd5", "Ke7", "Qxd8+"]),
+    ("shuns_trade", "5k2/8/2n5/1B6/8/P7/8/4K3 b - - 0 1", ["Nd8"]),
+    ("shuns_trade", "4k3/3p4/2n5/1R6/8/P7/8/4K3 b - - 0 1", ["Nd8"]),
+    ("readies_castling", "4k3/8/8/8/8/8/4B3/4K2R w K - 0 1", ["Bf3", "Ke7", "O-O"]),
+    ("brings_out", "rnbqkbnr/pppppppp/8/8/8/2N5/PPPPPPPP/R1BQKBNR w KQkq - 0 1", ["Ne4"]),
+    ("brings_out", "2n1k3/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQ - 0 1", ["Nb6"]),
+    ("goes_on", "4k3/p7/8/8/8/5N2/8/4K3 w - - 0 1", ["Nh4", "a6", "Nf3"]),
+    ("goes_on", "4k3/p7/8/8/8/5N2/8/4K3 w - - 0 1", ["Nh4", "a6", "Ke2"]),
+    ("faces", "2q1k3/3p4/8/8/8/8/8/R3K3 w - - 0 1", ["Rd1"]),
+    ("supports", "4k3/8/8/8/4P3/8/8/3QK3 w - - 0 1", ["Qe2"]),
+    ("lets_out", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", ["f3"]),
+    ("checks", "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", ["Ra7"]),
+    ("takes_place", "4k3/8/8/8/8/8/2P5/R3K3 w - - 0 1", ["Ra2"]),
+    ("walks_up", "4k3/8/8/8/8/8/5K2/R7 w - - 0 1", ["Ke1"]),
+    ("advances", "4k3/8/8/8/8/8/P7/4K3 w - - 0 1", ["a3"]),
+    ("advances", "4k3/8/8/1p6/8/P7/8/4K3 w - - 0 1", ["a4"]),
 ]
 
 
@@ -225,7 +265,10 @@ def test_a_look_alike_is_none(name: str, fen: str, line: list[str]) -> None:
     assert name not in names(fen, *line)
 
 
-@pytest.mark.parametrize("find", [*FINDERS, *ASKED_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS])
+FOUND = [*FINDERS, *ASKED_FINDERS, *PLAIN_FINDERS, *PAWN_FINDERS, *PIECE_FINDERS]
+
+
+@pytest.mark.parametrize("find", FOUND)
 def test_each_feature_has_a_true_and_a_false_case(find: Finder) -> None:
     for table in (CASES, LOOK_ALIKES):
         assert find.__name__ in {name for name, _, _ in table}

@@ -17,7 +17,7 @@ from kibitz.comment.analysis import Analysis
 from kibitz.comment.cache import AnalysisCache
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import CAUSES
-from kibitz.comment.claims.grades import Grade, grade_of
+from kibitz.comment.claims.grades import Grade, OfTrap, grade_of
 from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.facts import Scene, played, scenes_of
 from kibitz.comment.judge import (
@@ -455,7 +455,8 @@ def _theory_texts(
 def _with_theory(scene: Scene, comment: Comment, speaker: Speaker) -> Comment:
     """A comment that says first that its move leaves the openings that have a name."""
     known = scene.before.ply() >= KNOWN and is_book(scene.before) and not is_book(scene.after)
-    if not known or mark_of(scene) is not Label.NONE or speaker.level == "beginner":
+    trap = any(isinstance(claim, OfTrap) for claim in comment.claims)  # which has a name
+    if not known or trap or mark_of(scene) is not Label.NONE or speaker.level == "beginner":
         return comment
     texts = _theory_texts(scene.before, scene.move, comment.text, speaker.language)
     return comment._replace(text=" ".join(filter(None, texts)))

@@ -29,6 +29,7 @@ from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.merits import LEAST_THREAT, merits, threatened
 from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
+from kibitz.comment.claims.plain import PLAIN_FINDERS
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import (
     GIVEN,
@@ -70,7 +71,7 @@ FEATURES = {
     **GIVING_FINDERS,
 }
 FEATURE_WEIGHTS = {  # by names
-    find.__name__: weights for find, weights in (FEATURES | ASKED_FINDERS).items()
+    find.__name__: weights for find, weights in (FEATURES | ASKED_FINDERS | PLAIN_FINDERS).items()
 }
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides

@@ -22,6 +22,7 @@ from kibitz.comment.claims.lines import outcomes, outlook
 from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.motifs import MUST_PAY, motifs
+from kibitz.comment.claims.plain import PLAIN_FINDERS
 from kibitz.comment.claims.tempo import triangles
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -127,9 +128,11 @@ def _expected(scene: Scene) -> list[Claim]:
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
         return plain or kept[:1]
+    goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
+    if does := next((claim for find in PLAIN_FINDERS for claim in find(scene)), None):
+        return [does, *goes_on]
     look = scene.analysis.deeper(scene.after, LONGEST_LOOK)
     leaves = [] if look is None else [outlook.Leaves(standing(-look.value))]
-    goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
     return [*(claim for claim in leaves if claim.proved(scene)), *goes_on]
 
 

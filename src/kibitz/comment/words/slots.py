@@ -29,6 +29,12 @@ COUNTED = (
     "simplifies",
     "trades_cover",
     "mutual_zugzwang",
+    "meets_check",
+    "castles",
+    "trades_evenly",
+    "shuns_trade",
+    "goes_on",
+    "advances",
 )
 LOST = 200  # centipawns from which on a piece is lost and not only exchanged
 
@@ -261,8 +267,10 @@ def _spelled_feature(feature: Feature, language: Language) -> dict[str, str]:
         middle = feature.counts.index(0)
         slots["has"] = language.haul(feature.counts[:middle])
         slots["against"] = language.haul(feature.counts[middle + 1 :])
-    elif feature.name in ("trades_ahead", "offers_trade"):
+    elif feature.name in ("trades_ahead", "offers_trade", "expects_trade"):
         slots["kinds"] = language.plural(feature.counts[0])
+    elif feature.name in ("trades_evenly", "shuns_trade"):
+        slots["kinds"] = language.plural(feature.pieces[0].kind)
     else:
         slots |= {
             f"count{number}": language.number(count) for number, count in enumerate(feature.counts)
