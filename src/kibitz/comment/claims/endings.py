@@ -32,6 +32,7 @@ from kibitz.comment.judge import BETTER, WON, standing
 
 BEHIND = 2  # pawns' worth from which a stalemate saves something
 CLEARLY_BETTER = 0.32  # well above BETTER
+SIXTH = 5  # the rank, from 0, on which a pawn no longer shelters its king from checks
 BRIDGE = 3  # the rank, from 0, where the rook goes in the Lucena position
 FAR = 3  # files between an outside passed pawn and the others
 NEAR = 2  # squares between a king and the one before the pawn that it is to help
@@ -276,6 +277,21 @@ def _is_philidor(board: chess.Board, defends: bool) -> bool:
     return cut and apart and chess.square_distance(home, goal) <= 1
 
 
+def checks_from_behind(scene: Scene) -> Iterator[Feature]:
+    """Philidor's defence goes on: the pawn is on its sixth rank, and the rook goes far behind it.
+
+    The king cannot hide from its checks there, as the pawn has gone on.
+    """
+    squares, value = _rooks(scene.after, not scene.mover), scene.value
+    if squares is None or scene.piece.kind != chess.ROOK or value is None or abs(value) >= BETTER:
+        return
+    _, _, pawn, home, rook = squares
+    came = scene.move.from_square ^ RELATIVE[not scene.mover]
+    goal = chess.square(pawn & 7, 7)
+    if pawn >> 3 == SIXTH and rook >> 3 <= 1 < came >> 3 and chess.square_distance(home, goal) <= 1:
+        yield Feature(checks_from_behind, scene.mover, (scene.piece,))
+
+
 def escorts(scene: Scene) -> Iterator[Feature]:
     """Without queens the king goes up to a far advanced passed pawn, to help it on.
 
@@ -347,6 +363,17 @@ def bridge(scene: Scene) -> Iterator[Feature]:
         return
     if scene.value is None or scene.value >= WON:
         yield Feature(bridge, scene.mover, (scene.piece,))
+
+
+def readies_bridge(scene: Scene) -> Iterator[Feature]:
+    """A check drives the king off: wherever it goes, the Lucena position is there."""
+    if scene.piece.kind != chess.ROOK or not scene.after.is_check():
+        return
+    steps = scene.after.generate_legal_moves(from_mask=scene.after.kings)
+    then = [played(scene.after, move) for move in steps]
+    wins = scene.value is None or scene.value >= WON
+    if then and wins and all(_is_lucena(board, scene.mover) for board in then):
+        yield Feature(readies_bridge, scene.mover, (scene.piece,))
 
 
 def wrong_bishop(scene: Scene) -> Iterator[Feature]:
@@ -431,7 +458,9 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     simplifies: Weights(0.7, 0.76, 0.76, like="PawnEnding QueensLeave trades_ahead"),
     escorts: Weights(0.5, 0.58, 0.56, like="king_to_centre"),
     philidor: Weights(0.8, 0.85, 0.85, like="king_to_centre"),
+    checks_from_behind: Weights(0.8, 0.85, 0.85, like="behind_passed OnlyMove OnlyGood"),
     bridge: Weights(0.8, 0.85, 0.85, like="lucena"),
+    readies_bridge: Weights(0.8, 0.85, 0.85, like="lucena OnlyMove OnlyGood"),
     lucena: Weights(0.8, 0.85, 0.85, like="king_to_centre behind_passed"),
     wrong_bishop: Weights(0.8, 0.84, 0.84),
 }

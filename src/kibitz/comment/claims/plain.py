@@ -207,6 +207,6 @@ PLAIN_FINDERS: dict[Finder, Weights] = {
     find: Weights(0.1, 0.1, 0.1, reason=False)
     for find in (
         *(meets_check, castles, trades_evenly, expects_trade, shuns_trade, readies_castling),
-        *(brings_out, goes_on, faces, supports, lets_out, checks, takes_place, walks_up, advances),
+        *(brings_out, goes_on, checks, faces, supports, lets_out, takes_place, walks_up, advances),
     )
 }

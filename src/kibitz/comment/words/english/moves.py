@@ -349,6 +349,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "simplifies.1": ("simplifies into a better pawn ending",),
     "simplifies.2": ("simplifies into a won pawn ending",),
     "philidor": ("sets up Philidor's defence: the rook keeps the king from its sixth rank",),
+    "checks_from_behind": (
+        "goes far behind the pawn, to give checks from there: the pawn no longer shelters its king",
+    ),
+    "readies_bridge": ("drives the king further off, so that the rook can build a bridge",),
     "bridge": ("builds a bridge: from its fourth rank the rook will shield the king from checks",),
     "lucena": ("reaches the Lucena position, in which a bridge by the rook wins",),
     "wrong_bishop": ("leaves a bishop of the wrong colour: {side}'s king holds the corner",),

@@ -415,6 +415,11 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "philidor": (
         "baut die Philidor-Stellung auf: Der Turm hält den König von dessen sechster Reihe fern",
     ),
+    "checks_from_behind": (
+        "geht weit hinter den Bauern, um von dort Schach zu geben: Der Bauer schützt seinen König "
+        "nicht mehr davor",
+    ),
+    "readies_bridge": ("drängt den König weiter ab, damit der Turm eine Brücke bauen kann",),
     "bridge": ("baut eine Brücke: Von der vierten Reihe aus wird der Turm den König abschirmen",),
     "lucena": ("erreicht die Lucena-Stellung, in der ein Brückenbau mit dem Turm gewinnt",),
     "wrong_bishop": (
