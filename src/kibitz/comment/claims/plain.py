@@ -9,7 +9,7 @@ import chess
 from kibitz.comment import force
 from kibitz.comment.claims.claim import MINOR, Step, Weights, passed
 from kibitz.comment.claims.features import HOME, Feature, Finder
-from kibitz.comment.facts import Scene, Unit, phase, unit
+from kibitz.comment.facts import Scene, Unit, is_defended, is_unsafe, phase, unit
 
 LONGER = 5  # plies of the expected line within which a king castles
 STEPS, BLOCKS, TAKES = range(3)  # what answers a check
@@ -74,6 +74,22 @@ def shuns_trade(scene: Scene) -> Iterator[Feature]:
             same = int(by.kind == was.kind)
             yield Feature(shuns_trade, scene.mover, (by, scene.piece), counts=(same,))
             return
+
+
+def hits(scene: Scene) -> Iterator[Feature]:
+    """What moved attacks a piece that it did not attack before, or a pawn that is not guarded.
+
+    A pawn attacks any pawn.
+    """
+    board, by, white = scene.after, scene.piece, scene.mover
+    if by.kind == chess.KING or is_unsafe(board, by.square):
+        return
+    new = board.attacks(by.square) - scene.before.attacks(scene.move.from_square)
+    targets = [unit(board, square) for square in new & board.occupied_co[not white] & ~board.kings]
+    loose = by.kind == chess.PAWN
+    told = [t for t in targets if t.kind != chess.PAWN or loose or not is_defended(board, t.square)]
+    if told:
+        yield Feature(hits, white, (max(told, key=lambda target: target.worth), by))
 
 
 def readies_castling(scene: Scene) -> Iterator[Feature]:
@@ -206,7 +222,12 @@ def _told(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
 PLAIN_FINDERS: dict[Finder, Weights] = {
     find: Weights(0.1, 0.1, 0.1, reason=False)
     for find in (
-        *(meets_check, castles, trades_evenly, expects_trade, shuns_trade, readies_castling),
+        *(meets_check, castles, trades_evenly, expects_trade, hits, shuns_trade, readies_castling),
         *(brings_out, goes_on, checks, faces, supports, lets_out, takes_place, walks_up, advances),
     )
 }
+# What is said of a refutation, or of a better move, of which nothing more is known.
+REFUTING: tuple[Finder, ...] = (hits, shuns_trade, goes_on)
+BETTERING: tuple[Finder, ...] = (
+    *(hits, castles, expects_trade, shuns_trade, readies_castling, goes_on, supports),
+)

@@ -29,13 +29,15 @@ from kibitz.comment.facts import (
     played,
     unit,
 )
-from kibitz.comment.judge import BETTER, LEAST_OF, Label
+from kibitz.comment.judge import BETTER
 from kibitz.comment.select.kinds import (
     DEFENDS,
     FAINT,
     HITS,
     ONE_PAWN,
     SLIGHT,
+    costs_a_piece,
+    costs_much,
     is_by_product,
     is_of_a_pawn,
     is_of_one_pawn,
@@ -373,13 +375,6 @@ def is_new_trade(scene: Scene) -> bool:
     return own.to_square == taken_on and captured_by(board, own) is not None
 
 
-def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
-    """Whether a move costs as much as a mistake, whatever its mark."""
-    if scene.had is None or scene.has is None:
-        return False
-    return scene.had.value + scene.has.value >= least
-
-
 def is_spent(claim: Claim, line: Scene) -> bool:
     """Whether what a claim is of is attacked, and not taken in the line after it.
 
@@ -469,7 +464,7 @@ def falls_anyway(claim: Claim, scene: Scene) -> bool:
 def is_too_small(claim: Claim, scene: Scene) -> bool:
     """Whether it is of a pawn, and the move costs more than any pawn."""
     pawns_decide = phase(scene.before) == "endgame" and not scene.before.queens
-    if pawns_decide or not costs_much(scene, PIECE):
+    if pawns_decide or not (costs_much(scene, PIECE) or costs_a_piece(scene)):
         return False
     passed_pawn = kind_of(claim) in ("PassedPawn", "LeavesPassed")
     return is_of_one_pawn(claim) or is_of_a_pawn(claim) or passed_pawn

@@ -13,10 +13,11 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import CENTIPAWNS, Claim, step, takes_for_good
 from kibitz.comment.claims.cover import Covers, hampered, let_through, not_retaken, uncovered
 from kibitz.comment.claims.endings import WrongBishop
-from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.grades import Springs, WalksInto, springs
 from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.lines.outlook import Draws, mark_of
+from kibitz.comment.claims.plain import BETTERING, REFUTING
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, phase
 from kibitz.comment.judge import Label
@@ -26,7 +27,6 @@ from kibitz.comment.select.contrast import (
     as_good_reply,
     comes_too,
     consequences,
-    costs_much,
     ends_apart,
     falls_anyway,
     falls_too,
@@ -67,6 +67,7 @@ from kibitz.comment.select.kinds import (
     any_solid,
     are_explained,
     brief,
+    costs_much,
     explains,
     is_by_product,
     is_declined,
@@ -125,8 +126,7 @@ def criticised(scene: Scene, level: Level, keen: bool) -> Criticism:
         causes = []
     if any(claim.line for claim in walks):
         causes = []  # how the trap is sprung says what they would
-    wrong = [claim for claim in [WrongBishop(scene.mover)] if claim.proved(scene)]
-    causes = [*wrong, *causes]
+    causes, lines = _plainly(scene, causes, lines, keen)
     criticism = (*walks, *opens, *causes[:1], *([turn] if turn else []), *lines)
     return criticism, tuple(better), tuple(reply)
 
@@ -215,6 +215,44 @@ def wins_more(cause: Claim, target: Unit) -> bool:
     why = cause.why if isinstance(cause, fault.Allows) else ()
     pieces = (claim for claim in why if is_gain(claim) and gain_of(claim) > CENTIPAWNS[chess.PAWN])
     return target.kind == chess.PAWN and any(pieces)
+
+
+def _plainly(
+    scene: Scene, causes: list[Claim], lines: list[Claim], keen: bool
+) -> tuple[list[Claim], list[Claim]]:
+    """What a refutation and a better move plainly do, where neither has a reason."""
+    wrong = [claim for claim in [WrongBishop(scene.mover)] if claim.proved(scene)]
+    if wrong:
+        return [*wrong, *causes], lines
+    quiet = [cause for cause in causes[:1] if _wins_quietly(cause)]
+    slight = mark_of(scene) is Label.INACCURACY and not keen
+    if slight or (are_explained(causes, lines) and not quiet):
+        return causes, lines
+    told = []
+    for claim in (*causes, *lines):
+        if isinstance(claim, fault.Allows) and (claim in quiet or not claim.why):
+            answers = [scene.instead.other, *same_reply(scene)] if scene.instead.reply else []
+            why = _does(REFUTING, scene.other, answers if lines else [])
+            claim = replace(claim, why=(*claim.why, *why))
+        elif isinstance(claim, fault.Better) and not (quiet or claim.why):
+            claim = replace(claim, why=_does(BETTERING, scene.instead, [scene]))
+        told.append(claim)
+    return told[: len(causes)], told[len(causes) :]
+
+
+def _wins_quietly(cause: Claim) -> bool:
+    """Whether a cause says of the refutation that it wins as a quiet move, and not how."""
+    return isinstance(cause, fault.Allows) and [*map(kind_of, cause.why)] == ["quiet_killer"]
+
+
+def _does(finders: Sequence[Finder], line: Scene, others: Sequence[Scene]) -> tuple[Claim, ...]:
+    """The first thing that a move plainly does, and others do not."""
+    for find in finders:
+        shared = [found.pieces[:1] for other in others for found in find(other)]
+        for found in find(line):
+            if found.pieces[:1] not in shared:
+                return (found,)
+    return ()
 
 
 def _is_chaff(causes: Sequence[Claim], lines: Sequence[Claim]) -> bool:

@@ -26,7 +26,6 @@ from kibitz.comment.judge import Label
 from kibitz.comment.select.contrast import (
     PIECE,
     consequences,
-    costs_much,
     ends_apart,
     falls_too,
     is_missed,
@@ -48,6 +47,7 @@ from kibitz.comment.select.kinds import (
     HITS,
     SLIGHT,
     breaks,
+    costs_much,
     is_by_product,
     is_hard,
     is_hit,

@@ -10,14 +10,14 @@ from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.claim import CENTIPAWNS, Claim, Step
 from kibitz.comment.claims.endings import FAR_UP
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.motifs import MUST_PAY
 from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.facts import Unit
-from kibitz.comment.judge import BETTER
+from kibitz.comment.facts import Scene, Unit
+from kibitz.comment.judge import BETTER, LEAST_OF, Label
 from kibitz.comment.select.rank import is_lasting, kind_of, threatens_mate
 
 GAINS = (merit.Wins, merit.Nets, tactic.TakesLoose)
@@ -159,6 +159,20 @@ def explains(claim: Claim) -> bool:
     if not isinstance(claim, (fault.Allows, fault.Better)):
         return True
     return any(not isinstance(why, outlook.Meets) for why in claim.why)
+
+
+def costs_much(scene: Scene, least: float = LEAST_OF[Label.MISTAKE]) -> bool:
+    """Whether a move costs as much as a mistake, whatever its mark."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= least
+
+
+def costs_a_piece(scene: Scene) -> bool:
+    """Whether a move costs what a piece is worth in centipawns, as in a game long decided."""
+    if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
+        return False
+    return scene.had.score.amount + scene.has.score.amount >= CENTIPAWNS[chess.KNIGHT]
 
 
 def any_solid(claims: Sequence[Claim]) -> bool:
