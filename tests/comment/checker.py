@@ -457,6 +457,38 @@ def cheaper_attacks(at: At, text: str) -> bool:
     return attacked(at, text) and WORTH[target[0]] > by
 
 
+def left_a_trade(at: At, _: str) -> bool:
+    """Something of the same worth attacked the piece where it stood, and does not now."""
+    left, kind = at.move.from_square, at.after.piece_type_at(at.move.to_square) or 6
+    return any(
+        WORTH[at.before.piece_type_at(one) or 6] == WORTH[kind]
+        and at.move.to_square not in at.after.attacks(one)
+        for one in at.before.attackers(not at.mover, left)
+    )
+
+
+def after_a_pass(at: At) -> chess.Board:
+    board = at.after.copy()
+    board.push(chess.Move.null())
+    return board
+
+
+def may_castle_now(at: At, _: str) -> bool:
+    """The mover could castle next, and could not before the move."""
+    now, had = after_a_pass(at).legal_moves, [*at.before.legal_moves]
+    return any(at.before.is_castling(one) and one not in had for one in now)
+
+
+def may_go_on(at: At, text: str) -> bool:
+    """What moved could go on to the square, or by the move, that is named."""
+    board = after_a_pass(at)
+    to = SQUARE.findall(text)[-1]
+    return any(
+        one.from_square == at.move.to_square and chess.square_name(one.to_square) == to
+        for one in board.legal_moves
+    )
+
+
 def pawn_attacks(at: At, text: str) -> bool:
     return at.after.piece_type_at(at.move.to_square) == chess.PAWN and attacked(at, text)
 
@@ -664,7 +696,7 @@ def mate_if_taken(at: At, text: str) -> bool:
         board = at.after.copy()
         board.push(take)
         mate = subject(board, named.group()) if named else None
-        if named and not (mate and mate.after.is_checkmate()):
+        if named and not moves and not (mate and mate.after.is_checkmate()):
             return False
         if moves and int(moves[1]) <= 2 and not mates_in(board, int(moves[1])):
             return False  # longer ones are left to the engine
@@ -1333,6 +1365,10 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         lambda at, _: chess.square_name(at.move.to_square) in ("b2", "g2", "b7", "g7"),
     ),
     ("space", r"(?:gains|takes) space", space),
+    ("aims", r"takes aim at|puts pressure on", attacked),
+    ("trade avoided", r"avoids (?:a|the) trade", left_a_trade),
+    ("castling next", r"prepares to castle", may_castle_now),
+    ("goes on", rf"prepares {MOVE}$|(?:heads for|on the way to) [a-h][1-8]$", may_go_on),
     ("unpin", r"from the pin|breaks the pin", unpinned),
     ("near the king", r"attack squares beside", near_king),
     ("occurs", r"^The position occurs", occurs),

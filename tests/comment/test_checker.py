@@ -120,6 +120,10 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This keeps the knight off f3: 5...Nf3+ loses it to 6.gxf3.", ""),
         ("This keeps the knight off e6: 5...Ne6 loses it to 6.Bxe6.", "meets"),  # an exchange
         ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
+        ("This takes aim at the pawn on e4.", "aims"),
+        ("This avoids a trade of knights.", "trade avoided"),
+        ("This prepares to castle.", "castling next"),
+        ("This heads for a8.", "goes on"),
         ("The knight on f7 no longer blocks the pawn on g7.", "blockade"),
         ("This gives up the blockade of the pawn on g7.", "blockade"),
         ("The f-file beside White's own king is open now.", "own king"),

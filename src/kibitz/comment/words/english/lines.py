@@ -131,7 +131,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "trades_evenly.1": ("trades {kinds}", "exchanges {kinds}"),
     "trades_evenly.0": ("trades the {own} for the {kind}",),
     "expects_trade": ("offers a trade of {kinds}", "offers to exchange {kinds}"),
-    "hits": ("attacks {piece}", "hits {piece}"),
+    "hits": ("takes aim at {piece}", "puts pressure on {piece}"),
     "shuns_trade.1": ("avoids a trade of {kinds}",),
     "shuns_trade.0": ("avoids the trade of the {own} for {piece}",),
     "readies_castling": ("prepares to castle",),

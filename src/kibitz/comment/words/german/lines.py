@@ -121,7 +121,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "trades_evenly.1": ("tauscht {kinds} ab",),
     "trades_evenly.0": ("tauscht {own:den} gegen {kind:den}",),
     "expects_trade": ("bietet {kinds:stem}tausch an", "lädt zum {kinds:stem}tausch ein"),
-    "hits": ("greift {piece:den} an", "nimmt {piece:den} aufs Korn"),
+    "hits": ("zielt auf {piece:den}", "übt Druck auf {piece:den} aus"),
     "shuns_trade.1": ("geht dem {kinds:stem}tausch aus dem Weg",),
     "shuns_trade.0": ("vermeidet es, dass {own:der} gegen {piece:den} getauscht wird",),
     "readies_castling": ("bereitet die Rochade vor",),
