@@ -229,5 +229,5 @@ PLAIN_FINDERS: dict[Finder, Weights] = {
 # What is said of a refutation, or of a better move, of which nothing more is known.
 REFUTING: tuple[Finder, ...] = (hits, shuns_trade, goes_on)
 BETTERING: tuple[Finder, ...] = (
-    *(hits, castles, expects_trade, shuns_trade, readies_castling, goes_on, supports),
+    *(expects_trade, hits, castles, shuns_trade, readies_castling, goes_on, supports),
 )
