@@ -821,7 +821,7 @@ def met(at: At, text: str) -> bool:
     except ValueError:
         return False
     there = board.piece_type_at(goal)
-    if "loses it" not in text or there is None:
+    if " loses the " not in text or there is None:
         return True
     return won_on(board, goal) >= min(WORTH[there], 2)
 
@@ -1321,7 +1321,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"(?:(?<!which )|^, which )guards the \w+ on \w\d$",
         guards,
     ),
-    ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses it to {MOVE}", met),
+    ("meets", rf"\b(?:meets|answers) {MOVE} with|{MOVE} loses the \w+ to {MOVE}", met),
     ("blockade", r"no longer blocks|gives up the blockade", blocks_no_more),
     ("own king", r"-file beside \w+'s own king", file_left),
     (
@@ -1523,7 +1523,7 @@ NAMES_A_MOVE = re.compile(
     r"answer|trouble is|have been mate|possible now|runs into|[Tt]his allows|takes it$|^ follows"
     r"|has it back|Better was|right move was|(?:was|were) (?:better|possible|the move)"
     r"|miss(?:es|ed) |could have|should have|There was|better than|preferred to|fails to"
-    r"|is met by|loses it to"
+    r"|is met by|loses the \w+ to"
 )
 REFUTES = (
     r"answer|trouble|After|leads to a score|This allows|runs into|guard away|no longer guards"
@@ -1581,7 +1581,8 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             if about is own and (last := last_of_line(other or reply, sentence[found.start() :])):
                 about, rest = last
             verb = re.match(
-                r"(?:, which| now| can|:? it| (?!loses it to)[a-z]+s\b)", sentence[found.end() :]
+                r"(?:, which| now| can|:? it| (?!loses the \w+ to)[a-z]+s\b)",
+                sentence[found.end() :],
             )
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]

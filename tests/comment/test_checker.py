@@ -115,10 +115,13 @@ def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
         ("This guards the pawn on e4.", "covers"),
         ("This meets 5...Kxf7 with 6.Bc4.", "meets"),
         ("This meets 5...Qxg2 with 6.Rf1.", ""),
-        ("This keeps the queen off g2: 5...Qxg2 loses it to 6.Rf1.", ""),
-        ("This keeps the king off f7: 5...Kxf7 loses it to 6.Bc4.", "meets"),
-        ("This keeps the knight off f3: 5...Nf3+ loses it to 6.gxf3.", ""),
-        ("This keeps the knight off e6: 5...Ne6 loses it to 6.Bxe6.", "meets"),  # an exchange
+        ("This keeps the queen off g2: 5...Qxg2 loses the queen to 6.Rf1.", ""),
+        ("This keeps the king off f7: 5...Kxf7 loses the king to 6.Bc4.", "meets"),
+        ("This keeps the knight off f3: 5...Nf3+ loses the knight to 6.gxf3.", ""),
+        (
+            "This keeps the knight off e6: 5...Ne6 loses the knight to 6.Bxe6.",
+            "meets",
+        ),  # an exchange
         ("This meets 5...Qxg2, which threatens 6...Qxh1#, with 6.Rf1.", "threat"),
         ("This takes aim at the pawn on e4.", "aims"),
         ("This avoids a trade of knights.", "trade avoided"),

@@ -178,7 +178,7 @@ def blocks_isolated(scene: Scene) -> Iterator[Feature]:
 def behind_passed(scene: Scene) -> Iterator[Feature]:
     """A rook comes to the file of a passed pawn, behind it, in an ending."""
     board, by = scene.after, scene.piece
-    if by.kind != chess.ROOK or phase(board) != "endgame" or scene.captured:
+    if by.kind != chess.ROOK or phase(board) != "endgame" or scene.captured or board.queens:
         return
     if scene.move.from_square & 7 == by.square & 7:
         return

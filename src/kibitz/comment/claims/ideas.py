@@ -333,12 +333,13 @@ def _all_fail(board: chess.Board, moves: list[chess.Move]) -> bool:
 
 
 def rescues(scene: Scene) -> list[Draws]:
-    """A draw by stalemate, perpetual check or repetition for a side that is behind.
+    """A draw by stalemate, perpetual check or repetition for a side that is behind, or gives much.
 
     The value is level: whoever is better all the same repeats moves to win, or need not allow it.
     """
     better = scene.has is not None and abs(scene.has.value) >= BETTER
-    return [] if better or balance(scene.after, scene.mover) > -BEHIND else drawn(scene)
+    behind = min(balance(board, scene.mover) for board in scene.boards[1:3]) <= -BEHIND
+    return drawn(scene) if behind and not better else []
 
 
 # --- plans ----------------------------------------------------------------------------------------

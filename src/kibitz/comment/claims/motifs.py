@@ -98,7 +98,8 @@ def _pins(scene: Scene) -> Iterator[Claim]:
         king = board.king(not mover)
         assert king is not None
         by, to = unit(board, pinner), unit(board, king)
-        if by.square == scene.landed and pinner_of(scene.before, piece.square) != pinner:
+        new = by.square == scene.landed and pinner_of(scene.before, piece.square) != pinner
+        if new and piece.kind != by.kind:
             yield Pins(piece, to, by)
         if is_lost_in_pin(board, piece, by):
             yield UsesPin(piece, to, by, None)
@@ -178,6 +179,8 @@ def _attractions(scene: Scene) -> Iterator[Claim]:
     reply, follow = scene.reply, scene.next
     if reply is None or follow is None or reply.to_square != scene.landed:
         return
+    if scene.captured is not None and scene.captured.worth > scene.piece.worth:
+        return  # which wins something whatever comes next
     piece = unit(scene.after, reply.from_square)
     if piece.kind not in (chess.KING, chess.QUEEN, chess.ROOK):
         return

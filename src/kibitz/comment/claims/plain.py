@@ -226,7 +226,9 @@ PLAIN_FINDERS: dict[Finder, Weights] = {
         *(brings_out, goes_on, checks, faces, supports, lets_out, takes_place, walks_up, advances),
     )
 }
-# What is said of a refutation, or of a better move, of which nothing more is known.
+# What is said of a move that is praised, of a refutation, or of a better move, where nothing more
+# is known of it.
+PRAISED: tuple[Finder, ...] = (trades_evenly, hits, shuns_trade, goes_on, supports)
 REFUTING: tuple[Finder, ...] = (hits, shuns_trade, goes_on)
 BETTERING: tuple[Finder, ...] = (
     *(expects_trade, hits, castles, shuns_trade, readies_castling, goes_on, supports),

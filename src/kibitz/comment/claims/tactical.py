@@ -84,6 +84,7 @@ class Pins(Claim):
             and self.piece.white == self.to.white != self.by.white
             and not was_pinned
             and self.to.worth > self.piece.worth
+            and self.piece.kind != self.by.kind  # which offers a trade
             and is_between(self.piece.square, self.by.square, self.to.square)
             and self.piece.square in board.attacks(self.by.square)
             and chess.between(self.piece.square, self.to.square) & board.occupied == 0

@@ -29,7 +29,6 @@ from kibitz.comment.facts import (
     played,
     unit,
 )
-from kibitz.comment.judge import BETTER
 from kibitz.comment.select.kinds import (
     DEFENDS,
     FAINT,
@@ -235,7 +234,7 @@ def is_the_cost(claim: Claim, scene: Scene) -> bool:
         return False
     if isinstance(claim, outlook.Draws):
         level = scene.has is not None and abs(scene.has.value) < outlook.EVEN
-        return level and scene.had.value >= BETTER
+        return level and costs_much(scene)
     best = scene.had.line[:1]
     if best in ((), (scene.move,)):
         return True

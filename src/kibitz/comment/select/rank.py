@@ -20,6 +20,7 @@ from kibitz.comment.claims.features import ASKED_FINDERS, FINDERS, Feature
 from kibitz.comment.claims.ideas import (
     IDEA_FINDERS,
     IDEAS,
+    Fails,
     Poisons,
     fails,
     poisons,
@@ -31,12 +32,7 @@ from kibitz.comment.claims.merits import LEAST_THREAT, merits, threatened
 from kibitz.comment.claims.motifs import MUST_PAY, falls_next, motifs, pays_off, swaps
 from kibitz.comment.claims.plain import PLAIN_FINDERS
 from kibitz.comment.claims.positional import changes
-from kibitz.comment.claims.sacrifices import (
-    GIVEN,
-    GIVING_FINDERS,
-    GivesUp,
-    confirmed_sacrifice,
-)
+from kibitz.comment.claims.sacrifices import GIVEN, GIVING_FINDERS, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.claims.tempo import TEMPO_FINDERS
 from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_unsafe, phase
@@ -109,6 +105,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Traps Threatens chases",
         "RemovesGuard TakesLoose",
         "Discovers DoubleCheck",
+        "UsesPin Pins",
         "PawnEnding QueensLeave trades_ahead imbalance",
         "OppositeBishops trades_ahead",
         "Wins Nets Threatens chases",
@@ -178,6 +175,8 @@ def ranked(
     picks = [claim for claim in claims if isinstance(claim, aftermath.PicksUp)]
     if any(map(is_unnamed, claims)) and any(is_confirmed(claim, scene) for claim in picks):
         claims = [claim for claim in claims if not is_unnamed(claim)]
+    if any(isinstance(claim, outlook.Draws) and is_confirmed(claim, scene) for claim in claims):
+        claims = [each for each in claims if vars(each).get("aim") != "level"]
     claims = _mate_or_gain(_as_it_comes(_without_what_is_taken(claims), scene), scene)
     telling = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     named = filter(_names_gain, claims) if len(telling) < len(claims) else ()
@@ -341,7 +340,7 @@ def is_sharp(scene: Scene) -> bool:
 
 def _was_said(claim: Claim, memory: Memory) -> bool:
     """Whether a claim, or a threat by the same move, was spoken of before."""
-    if isinstance(claim, (merit.Threatens, merit.Parries, Poisons)):
+    if isinstance(claim, (merit.Threatens, merit.Parries, Poisons, Fails, outlook.NextFails)):
         same = (earlier for earlier in memory.said if isinstance(earlier, type(claim)))
         return any(earlier.step.move == claim.step.move for earlier in same)
     if isinstance(claim, Feature) and FEATURE_WEIGHTS[claim.name].once:
@@ -469,7 +468,10 @@ def worth_saying(
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
-        return ranked(scene, [*grades.springs(scene), *how], memory, level, soft, min(2, most))
+        told = ranked(scene, [*grades.springs(scene), *how], memory, level, soft, min(2, most))
+        plain = [claim for claim in how if isinstance(claim, tactic.Mates)]
+        unsaid = bool(told) and not any(isinstance(c, (tactic.Mates, grades.Springs)) for c in told)
+        return [*plain[:1], *told][:2] if unsaid else told
     proved = [claim for claim in proved_of(scene) if soft or kind_of(claim) not in WHY_ONLY]
     return ranked(scene, [*proved, *asides(scene), *more], memory, level, soft, most)
 

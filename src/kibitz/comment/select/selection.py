@@ -22,7 +22,7 @@ from kibitz.comment.claims.lines import outcomes, outlook
 from kibitz.comment.claims.lines.outlook import mark_of
 from kibitz.comment.claims.lines.point import WinsBy
 from kibitz.comment.claims.motifs import MUST_PAY, motifs
-from kibitz.comment.claims.plain import PLAIN_FINDERS
+from kibitz.comment.claims.plain import PLAIN_FINDERS, PRAISED
 from kibitz.comment.claims.tempo import triangles
 from kibitz.comment.facts import Scene, captured_by
 from kibitz.comment.judge import DECIDED, Label, standing
@@ -165,6 +165,7 @@ def _filled(scene: Scene, memory: Memory, level: Level, praise: list[Claim]) -> 
         if is_a_reason(claim, scene) and kind_of(claim) not in EMPTY
     ]
     slight = intends(scene, level) or slight or plain_threats(scene)
+    slight = slight or [each for find in PRAISED for each in find(scene)]
     return [*slight[:1], *praise[: 2 - len(slight[:1])]]
 
 

@@ -98,7 +98,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "Covers": ("guards {target}",),
     "Meets": ("meets {reply} with {answer}", "answers {reply} with {answer}"),
-    "Meets.off": ("keeps the {kind} off {at}: {reply} loses it to {answer}",),
+    "Meets.off": ("keeps the {kind} off {at}: {reply} loses the {kind} to {answer}",),
     "Meets.mate": ("meets {reply}, which threatens {mate}, with {answer}",),
     "Prevents": ("does not allow {reply}", "rules out {reply}"),
     # where a move leads
