@@ -56,18 +56,23 @@ def stalemate_trick(scene: Scene) -> Iterator[Feature]:
         yield Feature(stalemate_trick, scene.mover, (scene.piece,))
 
 
-STALEMATE, CHECK, WINS = range(3)
+STALEMATE, CHECK, WINS, MATES = range(4)
 
 
 def underpromotes(scene: Scene) -> Iterator[Feature]:
-    """A pawn becomes less than a queen, and why: stalemate, a knight's check, or a win."""
+    """A pawn becomes less than a queen, and why: stalemate, a knight's check, a win, or mate."""
     move = scene.move
     if move.promotion in (None, chess.QUEEN):
         return
     queen = played(scene.before, chess.Move(move.from_square, move.to_square, chess.QUEEN))
-    if queen.is_stalemate():
+    if scene.after.is_checkmate():
+        if not queen.is_checkmate():
+            yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(MATES,))
+    elif queen.is_stalemate():
         yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(STALEMATE,))
     elif scene.after.is_check() and not queen.is_check():
+        if force.loss_on(scene.after, scene.landed) >= force.LEAST:
+            return
         yield Feature(underpromotes, scene.mover, (scene.piece,), counts=(CHECK,))
     elif scene.has is not None and scene.has.value <= -WON:
         look = scene.analysis.deeper(queen, LAST_LOOK)
@@ -152,15 +157,16 @@ def breakthrough(scene: Scene) -> Iterator[Feature]:
 
 def outside_passed(scene: Scene) -> Iterator[Feature]:
     """In a pawn ending a side has a passed pawn far from all enemy pawns, of which none is."""
-    pawn = _outside(scene.after, scene.mover)
-    if pawn is None or _outside(scene.before, scene.mover) is not None:
+    pawn = outside_pawn(scene.after, scene.mover)
+    if pawn is None or outside_pawn(scene.before, scene.mover) is not None:
         return
     had = stands(scene.before, pawn) and is_passed(scene.before, pawn.square, scene.mover)
     if not had and not force.loss_on(scene.after, pawn.square):
         yield Feature(outside_passed, scene.mover, (pawn,))
 
 
-def _outside(board: chess.Board, white: bool) -> Unit | None:
+def outside_pawn(board: chess.Board, white: bool) -> Unit | None:
+    """A passed pawn in a pawn ending, far from all enemy pawns, of which none is passed."""
     theirs = board.pieces(chess.PAWN, not white)
     if not is_pawn_ending(board) or any(is_passed(board, pawn, not white) for pawn in theirs):
         return None
@@ -173,7 +179,7 @@ def _outside(board: chess.Board, white: bool) -> Unit | None:
 
 def diverts(scene: Scene) -> Iterator[Feature]:
     """A king has to go for an outside passed pawn, away from its pawns, to which ours goes."""
-    white, pawn = scene.mover, _outside(scene.after, scene.mover)
+    white, pawn = scene.mover, outside_pawn(scene.after, scene.mover)
     if pawn is None or _won(scene) < WON:
         return
     look = scene.analysis.deeper(scene.after, LAST_LOOK)
@@ -376,6 +382,28 @@ def readies_bridge(scene: Scene) -> Iterator[Feature]:
         yield Feature(readies_bridge, scene.mover, (scene.piece,))
 
 
+def rook_fortress(scene: Scene) -> Iterator[Feature]:
+    """Rook and pawn against a queen: the pawn is at home, guards the rook and has its king."""
+    now, had = (_is_fortress(board, scene.mover) for board in (scene.after, scene.before))
+    gain = force.gain(scene.after) if now and not had else None
+    if gain is not None and gain < force.LEAST:
+        yield Feature(rook_fortress, scene.mover, (scene.piece,))
+
+
+def _is_fortress(board: chess.Board, white: bool) -> bool:
+    """Whether a lone queen can get no further against a side's king, rook and one pawn."""
+    own, other = board.occupied_co[white], board.occupied_co[not white]
+    rooks, pawns = board.rooks & own, board.pawns & own
+    if other != (board.kings | board.queens) & other or other.bit_count() != 2:
+        return False
+    if own.bit_count() != 3 or rooks.bit_count() != 1 or pawns.bit_count() != 1:
+        return False
+    pawn, king = pawns.bit_length() - 1, board.king(white)
+    home = pawn >> 3 == (1 if white else 6) and 0 < pawn & 7 < 7
+    near = king is not None and chess.square_distance(king, pawn) <= 1
+    return home and near and bool(board.attacks_mask(pawn) & rooks)
+
+
 def wrong_bishop(scene: Scene) -> Iterator[Feature]:
     """Bishop and rook's pawns: the bishop does not guard the corner, where the other king is.
 
@@ -399,7 +427,7 @@ def _is_wrong(board: chess.Board, white: bool) -> bool:
     corner = chess.square(min(files), 7 if white else 0)
     light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[corner])
     right = bishops & (chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES)
-    bare = board.occupied_co[not white].bit_count() == 1
+    bare = not board.occupied_co[not white] & (board.pawns | board.rooks | board.queens)
     near = king is not None and chess.square_distance(king, corner) <= 1
     return bare and files in ({0}, {7}) and not right and near
 
@@ -462,5 +490,6 @@ ENDING_FINDERS: dict[Finder, Weights] = {
     bridge: Weights(0.8, 0.85, 0.85, like="lucena"),
     readies_bridge: Weights(0.8, 0.85, 0.85, like="lucena OnlyMove OnlyGood"),
     lucena: Weights(0.8, 0.85, 0.85, like="king_to_centre behind_passed"),
+    rook_fortress: Weights(0.8, 0.85, 0.85, like="TakesFile OnlyMove OnlyGood"),
     wrong_bishop: Weights(0.8, 0.84, 0.84),
 }

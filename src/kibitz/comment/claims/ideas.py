@@ -361,11 +361,17 @@ def minority_attack(scene: Scene) -> Iterator[Feature]:
         return
     if board.attacks_mask(by.square) & board.occupied_co[not white] & ~board.pawns:
         return  # which is driven away
+    if has_minority(board, white):
+        yield Feature(minority_attack, white)
+
+
+def has_minority(board: chess.Board, white: bool) -> bool:
+    """Whether a side has a- and b-pawn there, and the other one three, one on the c-file."""
     wing = [chess.BB_FILES[file] & board.pawns for file in range(3)]
     own = [(pawns & board.occupied_co[white]).bit_count() for pawns in wing]
     theirs = [(pawns & board.occupied_co[not white]).bit_count() for pawns in wing]
-    if own == [1, 1, 0] and sum(theirs) == 3 and theirs[2] and is_half_open(board, 2, white):
-        yield Feature(minority_attack, white)
+    fewer = own == [1, 1, 0] and sum(theirs) == 3 and bool(theirs[2])
+    return fewer and is_half_open(board, 2, white)
 
 
 def good_knight(scene: Scene) -> Iterator[Feature]:

@@ -8,7 +8,9 @@ import chess
 
 from kibitz.comment import force
 from kibitz.comment.claims.claim import MINOR, Step, Weights, passed
+from kibitz.comment.claims.endings import outside_pawn
 from kibitz.comment.claims.features import HOME, Feature, Finder
+from kibitz.comment.claims.ideas import has_minority
 from kibitz.comment.facts import Scene, Unit, is_defended, is_unsafe, phase, unit
 
 LONGER = 5  # plies of the expected line within which a king castles
@@ -171,6 +173,23 @@ def faces(scene: Scene) -> Iterator[Feature]:
             return
 
 
+def readies_minority(scene: Scene) -> Iterator[Feature]:
+    """A rook comes behind the b-pawn, on its second rank still, that may attack three pawns."""
+    by, board, white = scene.piece, scene.after, scene.mover
+    pawn = board.piece_at(chess.square(1, 1 if white else 6))
+    home = pawn == chess.Piece(chess.PAWN, white) and by.square & 7 == 1
+    new = by.kind == chess.ROOK and not scene.captured and scene.move.from_square & 7 != 1
+    away = (board.king(not white) or 0) & 7 > 2 and phase(board) != "endgame"
+    if new and home and away and has_minority(board, white):
+        yield Feature(readies_minority, white)
+
+
+def pushes_outside(scene: Scene) -> Iterator[Feature]:
+    """The outside passed pawn of a pawn ending goes on."""
+    if scene.piece == outside_pawn(scene.after, scene.mover) and not scene.captured:
+        yield Feature(pushes_outside, scene.mover, (scene.piece,))
+
+
 def takes_place(scene: Scene) -> Iterator[Feature]:
     """A rook comes along its back rank to another file."""
     by, back = scene.piece, 0 if scene.mover else 7
@@ -223,7 +242,8 @@ PLAIN_FINDERS: dict[Finder, Weights] = {
     find: Weights(0.1, 0.1, 0.1, reason=False)
     for find in (
         *(meets_check, castles, trades_evenly, expects_trade, hits, shuns_trade, readies_castling),
-        *(brings_out, goes_on, checks, faces, supports, lets_out, takes_place, walks_up, advances),
+        *(pushes_outside, readies_minority, brings_out, goes_on, checks, faces, supports),
+        *(lets_out, takes_place, walks_up, advances),
     )
 }
 # What is said of a move that is praised, of a refutation, or of a better move, where nothing more

@@ -15,7 +15,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, Weights, emptied
-from kibitz.comment.claims.endings import ENDING_FINDERS
+from kibitz.comment.claims.endings import ENDING_FINDERS, underpromotes
 from kibitz.comment.claims.features import ASKED_FINDERS, FINDERS, Feature
 from kibitz.comment.claims.ideas import (
     IDEA_FINDERS,
@@ -468,6 +468,8 @@ def worth_saying(
     """What there is to say of a good move, `more` being proved; of one that mates, how it does."""
     if scene.after.is_checkmate():
         how = [claim for claim in motifs(scene) if isinstance(claim, HOW_MATED)]
+        if why := [*underpromotes(scene)]:
+            return [*why]
         told = ranked(scene, [*grades.springs(scene), *how], memory, level, soft, min(2, most))
         plain = [claim for claim in how if isinstance(claim, tactic.Mates)]
         unsaid = bool(told) and not any(isinstance(c, (tactic.Mates, grades.Springs)) for c in told)

@@ -35,6 +35,7 @@ from kibitz.comment.select.rank import (
     ALONE,
     Level,
     Memory,
+    is_confirmed,
     kind_of,
     proved_of,
     weight_of,
@@ -111,7 +112,11 @@ def _with_point(scene: Scene, chosen: list[Claim], level: Level) -> list[Claim]:
         plies, how = how_it_wins(scene, level)
     how = tuple(claim for claim in how if not isinstance(claim, tactic.TakesLoose))
     point = WinsBy(how, scene.told(plies + 1))
-    return [bare[0], point] if how and point.proved(scene) else chosen
+    if how and point.proved(scene):
+        return [bare[0], point]
+    mates = [claim for claim in proved_of(scene) if isinstance(claim, merit.ThreatensMate)]
+    shown = [claim for claim in mates[:1] if is_confirmed(claim, scene)]
+    return [*shown, *chosen][:2] if isinstance(bare[0], merit.Wins) else chosen
 
 
 def _mate_shown(scene: Scene, moves: int) -> tuple[int, tuple[Claim, ...]]:
@@ -127,7 +132,7 @@ def _expected(scene: Scene) -> list[Claim]:
     plain: list[Claim] = [*_opening(scene), *triangles(scene), *outcomes.offers(scene)]
     kept: list[Claim] = [*keeps_from(scene)]
     if plain or kept:
-        return plain or kept[:1]
+        return [*plain, *kept[:1]]
     goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
     if does := next((claim for find in PLAIN_FINDERS for claim in find(scene)), None):
         return [does, *goes_on]

@@ -138,6 +138,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "brings_out": ("develops the {kind}", "brings the {kind} into play"),
     "goes_on.0": ("is on the way to {square}", "heads for {square}"),
     "goes_on.1": ("prepares {step}",),
+    "pushes_outside": ("pushes the outside passed pawn",),
+    "readies_minority": ("prepares the minority attack: the b-pawn will go against three pawns",),
     "faces": ("puts the rook on the file of {piece}",),
     "supports": ("backs up {piece}", "gives {piece} one more guard"),
     "lets_out": ("lets {piece} out",),

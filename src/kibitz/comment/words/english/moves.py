@@ -328,6 +328,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "underpromotes.0": ("makes a {own}, as a queen would be stalemate",),
     "underpromotes.1": ("makes a {own}, which gives check where a queen would not",),
     "underpromotes.2": ("makes a {own}, as a queen would not win: {step} answers it",),
+    "underpromotes.3": ("makes a {own}, which mates where a queen would not",),
     "zugzwang": ("puts {side} in zugzwang: every move loses something",),
     "mutual_zugzwang.0": (
         "is mutual zugzwang with {other} to move: whoever has to move spoils the game",
@@ -355,6 +356,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "readies_bridge": ("drives the king further off, so that the rook can build a bridge",),
     "bridge": ("builds a bridge: from its fourth rank the rook will shield the king from checks",),
     "lucena": ("reaches the Lucena position, in which a bridge by the rook wins",),
+    "rook_fortress": (
+        "sets up a fortress: the pawn guards the rook, and a queen alone gets no further",
+    ),
     "wrong_bishop": ("leaves a bishop of the wrong colour: {side}'s king holds the corner",),
     # ideas
     "dominates": ("leaves {piece} without a safe move",),

@@ -128,6 +128,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "brings_out": ("entwickelt {kind:den}", "bringt {kind:den} ins Spiel"),
     "goes_on.0": ("ist auf dem Weg nach {square}", "strebt nach {square}"),
     "goes_on.1": ("bereitet {step} vor",),
+    "pushes_outside": ("schiebt den entfernten Freibauern vor",),
+    "readies_minority": ("bereitet den Minoritätsangriff des b-Bauern vor",),
     "faces": ("stellt den Turm auf die Linie {piece:des}",),
     "supports": ("stützt {piece:den}", "deckt {piece:den} ein weiteres Mal"),
     "lets_out": ("macht {piece:dem} den Weg frei",),

@@ -388,6 +388,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "underpromotes.2": (
         "verwandelt den Bauern in {own:einen}, da eine Dame nicht gewinnen würde: {step}",
     ),
+    "underpromotes.3": (
+        "verwandelt den Bauern in {own:einen}, {own:welcher} anders als eine Dame mattsetzt",
+    ),
     "zugzwang": ("bringt {side} in Zugzwang: Jeder Zug verliert etwas",),
     "mutual_zugzwang.1": (
         "nimmt die Opposition, und es herrscht gegenseitiger Zugzwang: Wer zieht, verdirbt alles",
@@ -422,6 +425,9 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "readies_bridge": ("drängt den König weiter ab, damit der Turm eine Brücke bauen kann",),
     "bridge": ("baut eine Brücke: Von der vierten Reihe aus wird der Turm den König abschirmen",),
     "lucena": ("erreicht die Lucena-Stellung, in der ein Brückenbau mit dem Turm gewinnt",),
+    "rook_fortress": (
+        "baut eine Festung: Der Bauer deckt den Turm, und die Dame allein kommt nicht weiter",
+    ),
     "wrong_bishop": (
         "lässt einen Läufer der falschen Farbe übrig: Der {side:weiße} König hält die Ecke",
     ),
