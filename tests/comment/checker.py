@@ -942,15 +942,15 @@ def out_of_reach(at: At, text: str) -> bool:
 
 
 def trade(at: At, text: str) -> bool:
-    """A piece of the kind named faces one of its kind that may take it."""
+    """A piece of the kind named may now be taken by one of its kind, and could not before."""
     kind = KINDS[re.findall(r"(knight|bishop|rook|queen)s", text)[0]]
-    takers = [
-        move.from_square
+    idle = at.before.copy()
+    idle.push(chess.Move.null())
+    return any(
+        at.after.piece_type_at(move.from_square) == kind == at.after.piece_type_at(move.to_square)
+        and (move.to_square == at.move.to_square or move not in idle.legal_moves)
         for move in at.after.legal_moves
-        if move.to_square == at.move.to_square and at.after.piece_type_at(move.from_square) == kind
-    ]
-    seen = any(one in at.after.attacks(at.move.to_square) for one in takers)
-    return at.after.piece_type_at(at.move.to_square) == kind and seen
+    )
 
 
 def space(at: At, text: str) -> bool:
@@ -1434,7 +1434,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "sacrifice",
         r"\bsacrifices\b|gives up (?!the right|the blockade|the guard)"
-        r"|\boffers (?!a trade|to exchange|.* is stalemate)",
+        r"|\boffers (?!a trade|to exchange|to trade|.* is stalemate)",
         given,
     ),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),

@@ -254,6 +254,8 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
     ("hits", "4k3/3p4/2n5/8/B7/8/8/4K3 w - - 0 1", ["Bb5"]),
     ("hits", "4k3/3p4/2p5/8/8/8/8/4KB2 w - - 0 1", ["Bb5"]),
     ("hits", "4k3/3p4/p1n5/8/8/8/8/4KB2 w - - 0 1", ["Bb5", "axb5"]),
+    ("expects_trade", "4k3/8/5n2/8/4N3/2P5/8/1Q2K3 w - - 0 1", ["Qb2", "Nxe4", "Qe2"]),
+    ("expects_trade", "4k3/8/5n2/8/4N3/2P5/8/1Q2K3 w - - 0 1", ["Qc2", "Nxe4", "Qxe4+"]),
     ("shuns_trade", "5k2/8/2n5/1B6/8/P7/8/4K3 b - - 0 1", ["Nd8"]),
     ("shuns_trade", "4k3/3p4/2n5/1R6/8/P7/8/4K3 b - - 0 1", ["Nd8"]),
     ("readies_castling", "4k3/8/8/8/8/8/4B3/4K2R w K - 0 1", ["Bf3", "Ke7", "O-O"]),

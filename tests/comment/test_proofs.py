@@ -230,6 +230,12 @@ CASES: list[Figures] = [
         scene("5bk1/8/8/4Q3/8/8/8/6K1 w - - 0 1", "Qe8"),
         [scene("1Q3bk1/8/8/8/8/8/8/6K1 w - - 0 1", "Qe8")],
     ),
+    # A queen before a queen offers a trade.
+    (
+        tactic.Pins(unit("re5"), unit("ke8"), unit("Qe2")),
+        scene("4k3/8/8/4r3/8/8/8/3Q2K1 w - - 0 1", "Qe2"),
+        [scene("4k3/8/8/4q3/8/8/8/3Q2K1 w - - 0 1", "Qe2")],
+    ),
     # The queen pins the knight from behind the bishop.
     (
         tactic.Pins(unit("Nd2"), unit("Kc1"), unit("be3")),

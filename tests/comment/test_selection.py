@@ -16,7 +16,7 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step, emptied, is_forced, is_well_met, takes_for_good
 from kibitz.comment.claims.features import Feature, chases
-from kibitz.comment.claims.ideas import quiet_killer
+from kibitz.comment.claims.ideas import Fails, quiet_killer
 from kibitz.comment.claims.lines import aftermath, outcomes, outlook
 from kibitz.comment.claims.motifs import pays_off
 from kibitz.comment.claims.sacrifices import Aim, GivesUp
@@ -62,7 +62,7 @@ from kibitz.comment.select.further import (
     with_threat,
 )
 from kibitz.comment.select.kinds import brief, is_declined, is_strong, pays, threatens_little
-from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked
+from kibitz.comment.select.rank import Memory, is_confirmed, kind_of, ranked, threatens_mate
 from kibitz.comment.select.reasons import as_sure, plain_threats
 from kibitz.comment.select.selection import (
     Selection,
@@ -71,6 +71,7 @@ from kibitz.comment.select.selection import (
     remember,
     select,
 )
+from kibitz.comment.select.selection import _with_point as with_point
 from kibitz.comment.words.slots import claim_key, claim_slots
 from kibitz.comment.words.speaker import Speaker
 from kibitz.search.report import Score
@@ -1485,6 +1486,35 @@ def test_a_quiet_move_that_wins_says_that_it_threatens_mate() -> None:
     made.memo.update({quiet: True, mate: True, other: True})
     assert ranked(made, [quiet, mate], Memory(), "club") == [quiet, mate]
     assert ranked(made, [quiet, other], Memory(), "club") == [quiet]
+
+
+def test_a_sacrifice_that_holds_by_perpetual_check_says_so() -> None:
+    fen = "8/5ppk/6r1/8/P2R1Q1p/5P1P/6PK/4q3 b - - 3 45"
+    made = scene(fen, "Rxg2+ Kxg2 Qe2+ Kg1 Qe1+ Kg2 Qe2+ Kg1", seen(0.0), seen(0.0))
+    gives = GivesUp(unit("rg2"), (4,), (1,), "level", line="46.Kxg2 Qe2+ 47.Kg1")
+    draws = outlook.Draws("check", "46.Kxg2 Qe2+ 47.Kg1 Qe1+ 48.Kg2")
+    made.memo.update({gives: True, draws: True})
+    assert ranked(made, [gives, draws], Memory(), "club") == [draws]
+    made.memo[draws] = False
+    assert ranked(made, [gives, draws], Memory(), "club") == [gives]
+
+
+def test_a_win_that_says_no_more_is_told_with_the_mate_it_threatens() -> None:
+    fen = "r5k1/1p3p1p/p4Qp1/q6P/8/8/1PP2PP1/1K5R w - - 0 1"
+    made = scene(fen, "h6 Kf8", seen(0.9), seen(-0.9))
+    wins = merit.Wins((4,), ())
+    told = with_point(made, [wins], "club")
+    assert [claim == wins or threatens_mate(claim) for claim in told] == [True, True]
+    quiet = scene("r5k1/1p3ppp/p4Q2/q6P/8/8/1PP2PP1/1K5R w - - 0 1", "Rh4 gxf6")
+    assert with_point(quiet, [wins], "club") == [wins]
+
+
+def test_what_fails_is_said_once_of_the_same_move() -> None:
+    made = scene(SICILIAN, "Nc3 a6", seen(0.1), seen(-0.1))
+    first = Fails(step("d4c6"), step("b7c6"))
+    made.memo[first] = True
+    assert ranked(made, [first], Memory(), "club", soft=True) == [first]
+    assert ranked(made, [first], Memory(said={first}), "club", soft=True) == []
 
 
 @pytest.mark.parametrize(("pinned", "said"), [("q", True), ("r", True), ("p", False)])

@@ -49,12 +49,15 @@ def trades_evenly(scene: Scene) -> Iterator[Feature]:
 
 
 def expects_trade(scene: Scene) -> Iterator[Feature]:
-    """The other side is expected to take a piece with one of its kind, and is taken in turn."""
-    take, back = scene.reply, scene.next
-    if take is None or back is None or scene.captured is not None:
+    """The other side is expected to take a piece with one of its kind, and is taken in turn.
+
+    It could not do so before.
+    """
+    take, back, idle = scene.reply, scene.next, passed(scene.before)
+    if take is None or back is None or idle is None or scene.captured is not None:
         return
     taken, by = (scene.after.piece_type_at(s) for s in (take.to_square, take.from_square))
-    new = take.to_square == scene.landed or take not in scene.before.pseudo_legal_moves
+    new = take.to_square == scene.landed or take not in idle.legal_moves
     if taken == by != chess.PAWN and back.to_square == take.to_square and new:
         yield Feature(expects_trade, scene.mover, counts=(taken or 0,))
 

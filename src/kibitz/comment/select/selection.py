@@ -38,6 +38,7 @@ from kibitz.comment.select.rank import (
     is_confirmed,
     kind_of,
     proved_of,
+    threatens_mate,
     weight_of,
     worth_saying,
 )
@@ -114,9 +115,10 @@ def _with_point(scene: Scene, chosen: list[Claim], level: Level) -> list[Claim]:
     point = WinsBy(how, scene.told(plies + 1))
     if how and point.proved(scene):
         return [bare[0], point]
-    mates = [claim for claim in proved_of(scene) if isinstance(claim, merit.ThreatensMate)]
-    shown = [claim for claim in mates[:1] if is_confirmed(claim, scene)]
-    return [*shown, *chosen][:2] if isinstance(bare[0], merit.Wins) else chosen
+    if not isinstance(bare[0], merit.Wins):
+        return chosen
+    threats = [*filter(threatens_mate, proved_of(scene))][:1]
+    return [*(claim for claim in threats if is_confirmed(claim, scene)), *chosen][:2]
 
 
 def _mate_shown(scene: Scene, moves: int) -> tuple[int, tuple[Claim, ...]]:
