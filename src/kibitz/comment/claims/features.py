@@ -21,6 +21,7 @@ from kibitz.comment.claims.claim import (
     Weights,
     is_between,
     passed,
+    step,
 )
 from kibitz.comment.facts import (
     SLIDERS,
@@ -270,10 +271,7 @@ def backs_up(scene: Scene) -> Iterator[Feature]:
     guards = next_.to_square in scene.after.attacks(scene.landed)
     guarded = next_.to_square in scene.before.attacks(scene.move.from_square)
     if far and attacked and guards and not guarded and scene.landed != next_.from_square:
-        dots = "." if scene.mover else "..."
-        number = scene.before.fullmove_number + 1
-        text = f"{number}{dots}{rest.san(next_)}"
-        yield Feature(backs_up, scene.mover, step=Step(next_, text))
+        yield Feature(backs_up, scene.mover, step=step(rest, next_))
 
 
 def makes_way(scene: Scene) -> Iterator[Feature]:

@@ -475,17 +475,8 @@ def _threats(scene: Scene) -> Iterator[Claim]:
         target = None if mating else captured_by(board, best)
         if not (mating or target):
             continue
-        if board.turn == scene.mover:
-            yield Threatens(_own_step(scene, board, best), target)
-        else:
-            yield Parries(step(board, best), target)
-
-
-def _own_step(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
-    """A move of the mover after a pass, with the number that it would have in the game."""
-    dots = "." if scene.mover else "..."
-    number = scene.before.fullmove_number + 1
-    return Step(move, f"{number}{dots}{board.san(move)}")
+        found = Threatens if board.turn == scene.mover else Parries
+        yield found(step(board, best), target)
 
 
 WEIGHTS: dict[type[Claim], Weights] = {

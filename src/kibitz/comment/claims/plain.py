@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import chess
 
 from kibitz.comment import force
-from kibitz.comment.claims.claim import MINOR, Step, Weights, passed
+from kibitz.comment.claims.claim import MINOR, Weights, passed, step
 from kibitz.comment.claims.endings import outside_pawn
-from kibitz.comment.claims.features import HOME, Feature, Finder
+from kibitz.comment.claims.features import Feature, Finder
 from kibitz.comment.claims.ideas import has_minority
 from kibitz.comment.facts import Scene, Unit, is_defended, is_unsafe, phase, unit
 
@@ -108,14 +108,6 @@ def readies_castling(scene: Scene) -> Iterator[Feature]:
         yield Feature(readies_castling, scene.mover)
 
 
-def brings_out(scene: Scene) -> Iterator[Feature]:
-    """A knight or bishop leaves the square where it began for another rank."""
-    back, left = 0 if scene.mover else 7, scene.move.from_square
-    home = left >> 3 == back != scene.landed >> 3 and left & 7 in HOME.get(scene.piece.kind, ())
-    if home and not (scene.captured or scene.before.chess960 or phase(scene.after) == "endgame"):
-        yield Feature(brings_out, scene.mover, (scene.piece,))
-
-
 def lets_out(scene: Scene) -> Iterator[Feature]:
     """A pawn move gives squares to a bishop that had none."""
     if scene.piece.kind != chess.PAWN or scene.captured is not None:
@@ -160,8 +152,8 @@ def goes_on(scene: Scene) -> Iterator[Feature]:
     if next_ in idle.legal_moves and next_ not in scene.before.pseudo_legal_moves:
         there = answered.attackers_mask(not scene.mover, scene.landed)
         if kind == chess.PAWN or not there:  # else it is driven on
-            text, pawn = _told(scene, idle, next_), int(kind == chess.PAWN)
-            yield Feature(goes_on, scene.mover, (scene.piece,), next_.to_square, text, (pawn,))
+            then, pawn = step(idle, next_), int(kind == chess.PAWN)
+            yield Feature(goes_on, scene.mover, (scene.piece,), next_.to_square, then, (pawn,))
 
 
 def faces(scene: Scene) -> Iterator[Feature]:
@@ -234,18 +226,12 @@ def _worth_as_much(one: Unit, other: Unit) -> bool:
     return one.kind == other.kind or (one.kind in MINOR and other.kind in MINOR)
 
 
-def _told(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
-    """The mover's next move as text, as if the other side passed."""
-    dots = "." if scene.mover else "..."
-    return Step(move, f"{scene.before.fullmove_number + 1}{dots}{board.san(move)}")
-
-
 # The first that holds is said: what tells most of a move comes first.
 PLAIN_FINDERS: dict[Finder, Weights] = {
     find: Weights(0.1, 0.1, 0.1, reason=False)
     for find in (
         *(meets_check, castles, trades_evenly, expects_trade, hits, shuns_trade, readies_castling),
-        *(pushes_outside, readies_minority, brings_out, goes_on, checks, faces, supports),
+        *(pushes_outside, readies_minority, goes_on, checks, faces, supports),
         *(lets_out, takes_place, walks_up, advances),
     )
 }

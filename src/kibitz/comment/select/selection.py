@@ -136,8 +136,10 @@ def _expected(scene: Scene) -> list[Claim]:
     if plain or kept:
         return [*plain, *kept[:1]]
     goes_on = [claim for claim in ahead if isinstance(claim, outlook.Continues)]
-    if does := next((claim for find in PLAIN_FINDERS for claim in find(scene)), None):
-        return [does, *goes_on]
+    comes_out = [claim for claim in ahead if isinstance(claim, outlook.Develops)]
+    does = [claim for find in PLAIN_FINDERS for claim in find(scene)]
+    if told := comes_out or does:
+        return [told[0], *goes_on]
     look = scene.analysis.deeper(scene.after, LONGEST_LOOK)
     leaves = [] if look is None else [outlook.Leaves(standing(-look.value))]
     return [*(claim for claim in leaves if claim.proved(scene)), *goes_on]

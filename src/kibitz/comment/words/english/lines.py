@@ -135,7 +135,6 @@ LINES: dict[str, tuple[str, ...]] = {
     "shuns_trade.1": ("avoids a trade of {kinds}",),
     "shuns_trade.0": ("avoids the trade of the {own} for {piece}",),
     "readies_castling": ("prepares to castle",),
-    "brings_out": ("develops the {kind}", "brings the {kind} into play"),
     "goes_on.0": ("is on the way to {square}", "heads for {square}"),
     "goes_on.1": ("prepares {step}",),
     "pushes_outside": ("pushes the outside passed pawn",),

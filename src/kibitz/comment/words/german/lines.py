@@ -112,7 +112,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "Marked.2": ("ist ein Fehler",),
     "Marked.4": ("ist ein grober Fehler", "ist ein Patzer"),
     "Develops": ("entwickelt {kind:den}", "bringt {kind:den} ins Spiel"),
-    # was ein Zug schlicht tut
+    # what a move plainly does
     "meets_check.0": ("zieht aus dem Schach",),
     "meets_check.1": ("stellt {own:den} ins Schach",),
     "meets_check.2": ("schlägt, was Schach gibt",),
@@ -125,7 +125,6 @@ LINES: dict[str, tuple[str, ...]] = {
     "shuns_trade.1": ("geht dem {kinds:stem}tausch aus dem Weg",),
     "shuns_trade.0": ("vermeidet es, dass {own:der} gegen {piece:den} getauscht wird",),
     "readies_castling": ("bereitet die Rochade vor",),
-    "brings_out": ("entwickelt {kind:den}", "bringt {kind:den} ins Spiel"),
     "goes_on.0": ("ist auf dem Weg nach {square}", "strebt nach {square}"),
     "goes_on.1": ("bereitet {step} vor",),
     "pushes_outside": ("schiebt den entfernten Freibauern vor",),
