@@ -338,7 +338,7 @@ def rescues(scene: Scene) -> list[Draws]:
     The value is level: whoever is better all the same repeats moves to win, or need not allow it.
     """
     better = scene.has is not None and abs(scene.has.value) >= BETTER
-    behind = min(balance(board, scene.mover) for board in scene.boards[1:3]) <= -BEHIND
+    behind = min(balance(board, scene.mover) for board in scene.boards[1:4:2]) <= -BEHIND
     return drawn(scene) if behind and not better else []
 
 

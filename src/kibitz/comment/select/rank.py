@@ -176,7 +176,7 @@ def ranked(
     if any(map(is_unnamed, claims)) and any(is_confirmed(claim, scene) for claim in picks):
         claims = [claim for claim in claims if not is_unnamed(claim)]
     if any(isinstance(claim, outlook.Draws) and is_confirmed(claim, scene) for claim in claims):
-        claims = [each for each in claims if vars(each).get("aim") != "level"]
+        claims = [c for c in claims if not (isinstance(c, GivesUp) and c.aim == "level")]
     claims = _mate_or_gain(_as_it_comes(_without_what_is_taken(claims), scene), scene)
     telling = [claim for claim in claims if not (_is_vague(claim, scene) or _is_quiet(claim))]
     named = filter(_names_gain, claims) if len(telling) < len(claims) else ()
